@@ -1,0 +1,1 @@
+"""Measurements, each against a named baseline in the same run. ``python -m bench --help``."""

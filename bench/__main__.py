@@ -1,0 +1,53 @@
+"""One entry point: ``python -m bench [NAME ...]`` runs the named measurements (default: all) and prints them.
+
+``--log`` appends the result to bench/LOG.md. Figures are medians; machines are noisy, so look at the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from bench import quality, recall, start, sync
+
+MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
+    "start": start.measure,
+    "recall": recall.measure,
+    "sync": sync.measure,
+    "quality": quality.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], help=", ".join(MEASUREMENTS))
+    parser.add_argument("--rounds", type=int, default=9, help="runs per figure of `start` (default: 9)")
+    parser.add_argument("--queries", type=int, default=200, help="queries per size of `recall` (default: 200)")
+    parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
+    parser.add_argument("--log", action="store_true", help="append to bench/LOG.md")
+    args = parser.parse_args()
+    names = args.names or [name for name in MEASUREMENTS if name != "quality" or args.data]
+    lines = [f"## {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} · {', '.join(names)}", "", _machine(), ""]
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr)
+        lines += [*MEASUREMENTS[name](args), ""]
+    text = "\n".join(lines)
+    print(text)
+    if args.log:
+        with Path(__file__).with_name("LOG.md").open("a", encoding="utf-8") as log:
+            log.write("\n" + text)
+    return 0
+
+
+def _machine() -> str:
+    parts = [f"{name} {version(name)}" for name in ("mcp", "apsw", "sqlite-vec", "fastembed", "onnxruntime")]
+    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {', '.join(parts)}."
+
+
+sys.exit(main())

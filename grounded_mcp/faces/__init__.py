@@ -1,0 +1,1 @@
+"""Translation only: the MCP server and the command line."""

@@ -1,0 +1,264 @@
+"""The command line: the same verbs as the tools, for a person. Translation only.
+
+Imports nothing heavy: ``--help`` and ``status`` never load the MCP SDK or a model. The bare command serves stdio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grounded_mcp import __version__
+from grounded_mcp.errors import GroundedError
+
+if TYPE_CHECKING:
+    from grounded_mcp.memory import Memory
+    from grounded_mcp.settings import Settings
+
+MODEL_WAIT_S = 60.0
+"""A person at a terminal would rather wait for the model than get a degraded answer; it loads in about 2 s."""
+
+TRANSPORTS = ("stdio", "sse", "http")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. 0: done; 1: it could not be done, the reason is on stderr; 2: wrong usage; 130: interrupted."""
+    _speak_utf8()
+    args = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        return int(args.run(args) or 0)
+    except GroundedError as error:
+        print(f"grounded-mcp: {_clean(str(error))}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+# --- verbs ------------------------------------------------------------------------------------------------
+
+
+def _quickstart(args: argparse.Namespace) -> int:
+    from grounded_mcp.faces.quickstart import quickstart
+
+    return quickstart(_settings(args), Path(args.path), question=args.ask)
+
+
+def _sync(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.faces.progress import bar
+
+    with _memory(args, Path(args.path)) as memory:
+        with bar("files", quiet=args.json) as step:
+            report = memory.sync_documents(lambda at: step(at.done, at.total), reread=args.reread)
+        if args.reembed:
+            memory.reset_vectors()
+        vectors = None
+        if not args.no_vectors:
+            memory.wait_ready(MODEL_WAIT_S)
+            with bar("passages", quiet=args.json) as step:
+                vectors = memory.fill_vectors(step)
+        _report(
+            args,
+            {"documents": asdict(report), "vectors": vectors and asdict(vectors)},
+            terminal.synced(report, vectors),
+        )
+
+
+def _recall(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import recall_envelope
+
+    with _memory(args) as memory:
+        if args.mode != "lexical":
+            memory.wait_ready(MODEL_WAIT_S)
+        found = memory.recall(
+            " ".join(args.query),
+            limit=args.limit,
+            sources=args.source,
+            project=args.project,
+            fact_scopes=args.fact_scope,
+            mode=args.mode,
+            min_score=args.min_score,
+            since=args.since,
+            until=args.until,
+            trace=args.explain,
+        )
+        envelope = recall_envelope(found, _settings(args).render) if args.json else {}
+        _report(args, envelope, "" if args.json else terminal.recalled(found, explain=args.explain))
+
+
+def _remember(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import remembered_envelope
+
+    text = sys.stdin.read() if args.text == ["-"] else " ".join(args.text)
+    with _memory(args) as memory:
+        result = memory.remember(
+            text,
+            scope=args.scope,
+            importance=args.importance,
+            pinned=True if args.pin else None,
+            topic_key=args.topic,
+            replaces=args.replaces,
+        )
+        _report(args, remembered_envelope(result), terminal.remembered(result))
+        memory.fill_vectors()
+
+
+def _open(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import opened_envelope
+
+    with _memory(args) as memory:
+        result = memory.open(args.id, offset=args.offset)
+        _report(args, opened_envelope(result), terminal.opened(result))
+
+
+def _status(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import status_envelope
+
+    with _memory(args) as memory:
+        result = memory.status()
+        _report(args, status_envelope(result), terminal.status(result))
+
+
+def _serve(args: argparse.Namespace) -> None:
+    from grounded_mcp.config import load
+    from grounded_mcp.faces.server import serve
+
+    serve(transport=args.transport, host=args.host, port=args.port, load=load)
+
+
+# --- arguments --------------------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="grounded-mcp",
+        description="A local memory for coding agents. Without a command it serves MCP over stdio.",
+    )
+    parser.add_argument("--version", action="version", version=f"grounded-mcp {__version__}")
+    parser.set_defaults(run=_serve, transport="stdio", host=None, port=None, project=None)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for add in (_add_quickstart, _add_sync, _add_recall, _add_remember, _add_open, _add_status, _add_serve):
+        add(verbs)
+    return parser
+
+
+_Verbs = Any  # argparse's subparsers action is private
+_Run = Callable[[argparse.Namespace], int | None]
+
+
+def _verb(verbs: _Verbs, name: str, run: _Run, text: str, *, reports: bool = True) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    verb.set_defaults(run=run)
+    if reports:
+        verb.add_argument("--json", action="store_true", help="print JSON instead of text")
+    return verb
+
+
+def _add_quickstart(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "quickstart", _quickstart, "index this project and ask it one question over MCP", reports=False)
+    verb.add_argument("path", nargs="?", default=".", help="a folder of the project (default: this one)")
+    verb.add_argument("--ask", metavar="QUESTION", help="the question to ask (default: one about the project)")
+
+
+def _add_sync(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "sync", _sync, "index a project's documents; only what changed is read again")
+    verb.add_argument("path", nargs="?", default=".", help="a folder of the project (default: this one)")
+    verb.add_argument("--reread", action="store_true", help="read unchanged files too, as after new redaction rules")
+    verb.add_argument("--no-vectors", action="store_true", help="leave the vectors to a running server")
+    verb.add_argument("--reembed", action="store_true", help="drop all vectors and make them with the configured model")
+
+
+def _add_recall(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "recall", _recall, "search the memory")
+    verb.add_argument("query", nargs="+", help="what you are looking for, in words")
+    verb.add_argument("--source", action="append", metavar="KIND", help="fact, session or doc; may be repeated")
+    verb.add_argument("--limit", help="results in all")
+    verb.add_argument("--project", help="a project's key, name or folder; * for all projects")
+    verb.add_argument(
+        "--fact-scope", action="append", metavar="SCOPE", help="admit facts of this scope; may be repeated"
+    )
+    verb.add_argument("--mode", help="hybrid, lexical or vector")
+    verb.add_argument("--min-score", help="leave out results below this score")
+    verb.add_argument("--since", help="only what changed since then: a date, a time, or an age such as 7d")
+    verb.add_argument("--until", help="only what changed until then")
+    verb.add_argument("--explain", action="store_true", help="show lanes, votes and boosts of every result")
+
+
+def _add_remember(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "remember", _remember, "store a fact")
+    verb.add_argument("text", nargs="+", help="the fact, in a sentence; - reads it from standard input")
+    verb.add_argument("--scope", help="global, project, project:NAME, machine or agent:NAME (default: project)")
+    verb.add_argument("--importance", type=float, help="0 to 1 (default: 0.6)")
+    verb.add_argument("--pin", action="store_true", help="always in the startup brief")
+    verb.add_argument("--topic", metavar="KEY", help="replaces what this scope holds under the same key")
+    verb.add_argument("--replaces", metavar="ID", help="the fact that this one corrects")
+
+
+def _add_open(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "open", _open, "show the full text behind a result")
+    verb.add_argument("id", help="the `open` pointer of a result")
+    verb.add_argument("--offset", type=int, help="go on from this character")
+
+
+def _add_status(verbs: _Verbs) -> None:
+    _verb(verbs, "status", _status, "show the project and why it was chosen, the store and the model")
+
+
+def _add_serve(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "serve", _serve, "serve MCP", reports=False)
+    verb.add_argument("--transport", choices=TRANSPORTS, default="stdio", help="default: stdio")
+    verb.add_argument("--host", help="address to bind for sse and http (default: 127.0.0.1)")
+    verb.add_argument("--port", type=int, help="port for sse and http (default: 8765)")
+
+
+# --- between arguments and verbs --------------------------------------------------------------------------
+
+
+def _settings(args: argparse.Namespace, cwd: Path | None = None) -> Settings:
+    from grounded_mcp.config import load
+    from grounded_mcp.settings import settings
+
+    return settings(load(cwd=cwd))
+
+
+@contextmanager
+def _memory(args: argparse.Namespace, path: Path | None = None) -> Iterator[Memory]:
+    from grounded_mcp.assemble import open_memory
+
+    settings = _settings(args, path and path.expanduser())
+    with closing(open_memory(settings, cwd=settings.project_dir)) as memory:
+        yield memory
+
+
+def _report(args: argparse.Namespace, data: Mapping[str, object], text: str) -> None:
+    print(json.dumps(data, ensure_ascii=False, indent=2, default=str) if args.json else text)
+
+
+def _clean(text: str) -> str:
+    from grounded_mcp.inert import printable
+
+    return printable(text)[0]
+
+
+def _speak_utf8() -> None:
+    """Consoles that are not UTF-8 get a replacement character instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")

@@ -1,0 +1,175 @@
+"""Answers for a person at a terminal: cleaned of control characters, not escaped. Pure.
+
+Knows nothing about arguments or processes; every function turns a value into text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grounded_mcp.inert import printable
+from grounded_mcp.ingest.documents import SyncReport
+from grounded_mcp.ingest.vectors import BackfillReport
+from grounded_mcp.reading import Opened
+from grounded_mcp.render import EMPTY, NO_WORDS, cut_around, matched_terms
+from grounded_mcp.values import Candidate, Recall, Remembered, Status
+from grounded_mcp.when import iso
+
+
+def plain(text: str) -> str:
+    """A stored text as a terminal may show it."""
+    return printable(text)[0]
+
+
+def one_line(text: str) -> str:
+    return " ".join(plain(text).split())
+
+
+def recalled(recall: Recall, *, explain: bool = False, snippet: int = 300) -> str:
+    """The ranked list; with ``explain`` each card's lanes, votes and nudges as a table."""
+    lines = [_summary(recall)]
+    if not recall.candidates:
+        lines.append(EMPTY if recall.query.text else NO_WORDS)
+    for rank, candidate in enumerate(recall.candidates, 1):
+        lines += ["", *_card(rank, candidate, recall, snippet)]
+        if explain:
+            lines += _why(candidate)
+    if explain:
+        lines += ["", *_arms(recall)]
+    return "\n".join(lines)
+
+
+def _summary(recall: Recall) -> str:
+    counts = ", ".join(f"{n.returned} of {n.available} {kind}" for kind, n in recall.by_source.items() if n.available)
+    head = f"{recall.mode} · {counts or 'nothing found'} · {recall.stats.total_ms:.0f} ms"
+    if recall.degradation is None:
+        return head
+    return f"{head}\nDegraded: {recall.degradation.reason} {recall.degradation.remedy}"
+
+
+def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list[str]:
+    found = candidate.found
+    if found is None:
+        return []
+    item, passage = found.item, found.passage
+    words = matched_terms(recall, found)
+    where = item.key if item.kind == "doc" and item.key else item.title
+    lines = f":{passage.start_line}-{passage.end_line}" if passage.start_line else ""
+    marks = [f"pinned={item.pinned}"] if item.pinned else []
+    marks += [item.state] if item.state != "active" else []
+    marks += [f"{candidate.chunks} passages"] if candidate.chunks > 1 else []
+    head = [
+        f"{rank:>2}. {candidate.score:.3f}  {item.kind}  {one_line(where)}{lines}",
+        one_line(passage.heading),
+        *marks,
+    ]
+    body = plain(cut_around(passage.body, words, snippet)).splitlines()
+    pointer = f"{item.id}#{passage.seq}" if passage.seq else item.id
+    lanes = " + ".join(f"{v.lane} #{v.rank}" for v in candidate.votes if v.rank is not None)
+    why = f"{lanes}" + (f" · matched {', '.join(one_line(w) for w in words)}" if words else "")
+    return ["  ".join(filter(None, head)), *(f"    {line}" for line in body), f"    {why} · open {pointer}"]
+
+
+def _why(candidate: Candidate) -> list[str]:
+    rows: list[tuple[str, ...]] = [
+        (vote.lane, "-" if vote.rank is None else f"#{vote.rank}", _number(vote.native), f"{vote.value:+.6f}")
+        for vote in candidate.votes
+    ]
+    rows += [("fused", "", "", f"{candidate.fused:.6f}")]
+    rows += [(nudge.name, "", "", f"x{nudge.factor:.4f}") for nudge in candidate.nudges]
+    rows += [("score", "", "", f"{candidate.score:.6f}")]
+    return [f"      {line}" for line in table(("reason", "rank", "native", "value"), rows)]
+
+
+def _arms(recall: Recall) -> list[str]:
+    rows = [(r.lane, r.kind, str(len(r.hits)), _number(r.hits[0].score if r.hits else None)) for r in recall.rankings]
+    fusion = ", ".join(f"{name} {value}" for name, value in recall.fusion.items())
+    pruned = ", ".join(f"{stage} {count}" for stage, count in recall.pruned.items() if count) or "nothing"
+    notes = [
+        f"fusion: {fusion}",
+        f"pruned: {pruned}",
+        f"terms: {', '.join(term for _, terms in recall.words for term in terms)}",
+    ]
+    if recall.floor is not None:
+        notes.append(f"vector floor: {recall.floor}")
+    return [*table(("lane", "source", "hits", "best"), rows), *notes]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def synced(report: SyncReport, vectors: BackfillReport | None) -> str:
+    """What a sync saw, kept and skipped, and why."""
+    if report.busy:
+        return "Another process is syncing this project; nothing was done."
+    changes = {
+        "added": report.added,
+        "updated": report.updated,
+        "unchanged": report.unchanged,
+        "missing": report.missing,
+        "dropped": report.dropped,
+    }
+    counted = ", ".join(f"{count} {name}" for name, count in changes.items() if count) or "nothing kept"
+    lines = [f"{report.seen} files and folders seen in {report.seconds:.1f} s: {counted}; {report.passages} passages."]
+    for reason, count in sorted(report.skipped.items(), key=lambda pair: -pair[1]):
+        examples = ", ".join(one_line(path) for path in report.examples.get(reason, ()))
+        lines.append(f"  skipped {count}: {reason}" + (f" ({examples})" if examples else ""))
+    if report.redactions:
+        lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(report.redactions.items())))
+    if vectors is not None:
+        lines.append(f"{vectors.embedded} passages embedded in {vectors.seconds:.1f} s, {vectors.left} left.")
+        if vectors.reason:
+            lines.append(f"  {vectors.reason}")
+    return "\n".join(lines)
+
+
+def remembered(result: Remembered) -> str:
+    lines = [f"{result.outcome}: {result.item.id} ({one_line(result.item.scope)})"]
+    if result.superseded:
+        lines.append(f"  replaces {', '.join(result.superseded)}")
+    if result.redactions:
+        lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(result.redactions.items())))
+    return "\n".join(lines)
+
+
+def opened(result: Opened) -> str:
+    """The text, with where it came from above and how to go on below."""
+    item = result.item
+    where = [item.kind, one_line(item.key or item.title), one_line(result.heading), one_line(item.scope), item.state]
+    lines = ["  ".join(filter(None, [*where, iso(item.updated_at)])), "", plain(result.text)]
+    if result.next_offset is not None:
+        lines += ["", f"{result.next_offset:,} of {result.size:,} characters; go on with --offset {result.next_offset}"]
+    lines += [f"replaced {iso(old.updated_at)}: {one_line(old.body or old.title)}" for old in result.history]
+    return "\n".join(lines)
+
+
+def status(result: Status) -> str:
+    """Project and reason first: that is what a wrong answer usually comes from."""
+    info, project = result.store, result.project
+    items = ", ".join(f"{count} {kind}" for kind, count in info.items.items() if count) or "empty"
+    vectors = ", ".join(f"{count} {state}" for state, count in info.vectors.items() if count) or "none"
+    space = f"{info.space.model} ({info.space.dimensions} dimensions)" if info.space else "none yet"
+    rows = {
+        "project": f"{one_line(project.key)}  (from {one_line(project.reason)})",
+        "root": one_line(project.root),
+        "store": f"{one_line(info.location)}  ({info.engine}, schema {info.schema}, {info.bytes:,} bytes)",
+        "items": items,
+        "passages": f"{info.passages}; vectors: {vectors}",
+        "index": space,
+        "embedder": f"{result.embedder}" + (f", {result.model}" if result.model else ""),
+        "settings": " < ".join(result.sources),
+        "versions": ", ".join(f"{name} {version}" for name, version in info.versions.items()),
+    }
+    if project.branch:
+        rows["branch"] = one_line(project.branch)
+    lines = [f"{name:<9} {value}" for name, value in rows.items()]
+    lines += [f"warning   {one_line(warning)}" for warning in info.warnings]
+    return "\n".join([*lines, *([f"problem   {result.problem}"] if result.problem else [])])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Left-aligned columns as wide as their widest cell."""
+    cells = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]

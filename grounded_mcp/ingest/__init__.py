@@ -1,0 +1,1 @@
+"""Text in: clean, redact, split, store."""

@@ -1,0 +1,164 @@
+"""A stated fact becomes a record: checked, cleaned, split, and keyed so that saying it twice stores it once.
+
+Knows nothing about where a fact is written or who stated it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from grounded_mcp.errors import InputError, NotFound
+from grounded_mcp.ingest.chunks import ChunkOptions, split
+from grounded_mcp.ingest.redact import Redactor
+from grounded_mcp.stores.base import Store
+from grounded_mcp.text import fingerprint
+from grounded_mcp.values import Clean, Item, Passage, Record, Remembered
+
+TITLE_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class FactOptions:
+    """[facts]: lengths in characters, importance on 0..1."""
+
+    importance: float
+    max_chars: int
+    max_topic_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A fact as a caller states it; ``scope`` is canonical. None means "as before, or as configured"."""
+
+    text: str
+    scope: str
+    importance: float | None = None
+    pinned: bool | None = None
+    topic_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactWriter:
+    """Everything a statement passes on its way into the store."""
+
+    store: Store
+    redactor: Redactor
+    options: FactOptions
+    chunks: ChunkOptions
+
+    def write(self, statement: Statement, now: float, replaces: str | None = None) -> Remembered:
+        """Store one fact, superseding what its topic key held and the fact named by ``replaces``.
+
+        Raises: InputError for what cannot be a fact; NotFound for an unknown ``replaces``; RedactionError when
+        the text could not be checked; StoreError when nothing was stored.
+        """
+        check(statement, self.options)
+        text, topic, redactions = self._clean(statement)
+        before = self.store.find("fact", statement.scope, topic) if topic else None
+        item = compose(statement, text, topic, before, self.options, now)
+        old = [each for each in (before.id if before else None, self._replaced(replaces)) if each and each != item.id]
+        same = self._held(item.id)
+        report = self.store.save(
+            [Record(item if same is None else _again(item, same), self._passages(text))],
+            supersede=dict.fromkeys(old, item.id),
+        )
+        outcome: Literal["stored", "updated", "unchanged"] = "unchanged" if report.unchanged else "updated"
+        return Remembered(item, "stored" if report.added else outcome, tuple(dict.fromkeys(old)), redactions)
+
+    def _clean(self, statement: Statement) -> tuple[Clean, Clean | None, Mapping[str, int]]:
+        cleaned = self.redactor.clean(statement.text.strip())
+        if not cleaned.text.strip():
+            raise InputError("text", "nothing is left after private parts were removed.", "State what may be kept.")
+        topic = self.redactor.clean(statement.topic_key.strip()).text if statement.topic_key else None
+        return cleaned.text, topic, cleaned.redactions
+
+    def _passages(self, text: Clean) -> tuple[Passage, ...]:
+        chunks = split(text, "prose", self.chunks)
+        return tuple(Passage(seq, Clean(chunk.body)) for seq, chunk in enumerate(chunks))
+
+    def _replaced(self, replaces: str | None) -> str | None:
+        if replaces is None:
+            return None
+        item, _ = self.store.item(replaces.strip().partition("#")[0])
+        if item.kind != "fact":
+            raise InputError("replaces", f"{item.id} is a {item.kind}, not a fact.", "Name the id of a fact.")
+        return item.id
+
+    def _held(self, item_id: str) -> Item | None:
+        try:
+            return self.store.item(item_id)[0]
+        except NotFound:
+            return None
+
+
+def check(statement: Statement, options: FactOptions) -> None:
+    """Raises: InputError for an empty or oversized text, an importance outside 0..1, an unusable topic key."""
+    if not statement.text.strip():
+        raise InputError("text", "it is empty.", "State the fact in a sentence.")
+    if len(statement.text) > options.max_chars:
+        raise InputError(
+            "text",
+            f"it has {len(statement.text):,} characters; a fact has at most {options.max_chars:,}.",
+            "Shorten it, or put it into a document of the project and run `grounded-mcp sync`.",
+        )
+    importance = statement.importance
+    if importance is not None and not 0.0 <= importance <= 1.0:
+        raise InputError("importance", f"{importance} is outside 0..1.", "Give a number from 0 to 1.")
+    topic = statement.topic_key
+    if topic is not None and not 0 < len(topic.strip()) <= options.max_topic_chars:
+        raise InputError("topic_key", "it is empty or too long.", f"Use 1 to {options.max_topic_chars} characters.")
+
+
+def compose(
+    statement: Statement, text: Clean, topic: Clean | None, before: Item | None, options: FactOptions, now: float
+) -> Item:
+    """The item of a cleaned statement. What is not stated is taken over from ``before``, what its topic key holds."""
+    importance, pinned = statement.importance, statement.pinned
+    if importance is None:
+        importance = options.importance if before is None or before.importance is None else before.importance
+    if pinned is None:
+        pinned = before.pinned if before else False
+    return Item(
+        id=fact_id(statement.scope, text),
+        kind="fact",
+        scope=statement.scope,
+        title=_title(text),
+        key=topic,
+        body=text,
+        origin="stated",
+        importance=importance,
+        pinned=pinned,
+        created_at=now,
+        updated_at=now,
+        content_hash=fingerprint(text),
+    )
+
+
+def _again(item: Item, held: Item) -> Item:
+    """A fact said again keeps its age, and its topic key unless a new one was stated."""
+    alike = replace(item, created_at=held.created_at, key=item.key or held.key, attrs={})
+    return replace(alike, updated_at=held.updated_at) if _settled(alike, held) else alike
+
+
+def _settled(item: Item, held: Item) -> bool:
+    return (held.state, held.importance, held.pinned, held.key, held.content_hash) == (
+        item.state,
+        item.importance,
+        item.pinned,
+        item.key,
+        item.content_hash,
+    )
+
+
+def fact_id(scope: str, text: str) -> str:
+    """The same words in the same scope are the same fact, whatever their case and spacing."""
+    said = " ".join(text.casefold().split())
+    return "fact_" + hashlib.sha256(f"{scope}\0{said}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _title(text: Clean) -> Clean:
+    line = text.strip().splitlines()[0].strip()
+    return Clean(line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…")

@@ -1,0 +1,1 @@
+"""The river from a query to a ranked answer."""

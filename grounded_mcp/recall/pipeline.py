@@ -1,0 +1,184 @@
+"""The river: gather > fuse > fetch > press > min_score > shape, one call per stage.
+
+Synchronous; a pure function of the store, the query and its ``now``. Knows nothing about faces or rendering.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from grounded_mcp.errors import ModelError
+from grounded_mcp.recall import lanes
+from grounded_mcp.recall.fusion import FusionOptions, fuse
+from grounded_mcp.recall.lanes import GatherOptions
+from grounded_mcp.recall.pressure import BoostOptions, press
+from grounded_mcp.recall.shape import Shaped, ShapeOptions, shape
+from grounded_mcp.stores.base import Space, Store
+from grounded_mcp.text import Analyzer
+from grounded_mcp.tokens import Ask
+from grounded_mcp.values import Candidate, Degradation, Mode, Query, Ranking, Recall, Stats, Vector
+
+
+class QueryEmbedder(Protocol):
+    """The bounded door to a model. ``begin`` starts embedding and returns at once; calling the result waits.
+
+    Both raise ModelError when there will be no vector.
+    """
+
+    def begin(self, text: str) -> Callable[[], Vector]: ...
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def floor(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the river runs on. ``embedder`` is None where vectors are turned off: the lane is simply not there."""
+
+    store: Store
+    analyzer: Analyzer
+    embedder: QueryEmbedder | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOptions:
+    """Every stage's options. ``floor`` None means the model's own."""
+
+    gather: GatherOptions
+    fusion: FusionOptions
+    boosts: BoostOptions
+    shape: ShapeOptions
+    floor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    rankings: tuple[Ranking, ...]
+    words: tuple[Ask, ...]
+    degradation: Degradation | None
+    floor: float | None
+    embed_ms: float
+    db_ms: float
+
+    @property
+    def mode(self) -> Mode:
+        ran = {ranking.lane for ranking in self.rankings}
+        return "hybrid" if len(ran) == 2 else next(iter(ran), "lexical")
+
+
+def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -> Recall:
+    """One ranked, explained list for ``query``. Raises: StoreError; a failing model only degrades the answer."""
+    started = time.perf_counter()
+    gathered = _gather(query, ports, options)
+    fused = fuse(gathered.rankings, options.fusion)
+    fetched, fetch_ms = _fetch(fused, ports.store)
+    pressed = [press(candidate, query, options.boosts) for candidate in fetched]
+    passed = [c for c in pressed if query.min_score is None or c.score >= query.min_score]
+    shaped = shape(passed, query.limit, query.kinds, options.shape)
+    return Recall(
+        id=recall_id,
+        query=query,
+        candidates=shaped.candidates,
+        rankings=gathered.rankings,
+        mode=gathered.mode,
+        degradation=gathered.degradation,
+        by_source=shaped.by_source,
+        available=shaped.available,
+        truncated=len(shaped.candidates) < shaped.available,
+        stats=_stats(gathered, fused, shaped, fetch_ms, started),
+        words=tuple((word.surface, word.terms) for word in gathered.words),
+        fusion=options.fusion.describe(),
+        floor=gathered.floor,
+        fused=fused if query.trace else (),
+        pruned={"minScore": len(pressed) - len(passed), **shaped.pruned},
+    )
+
+
+def _gather(query: Query, ports: Ports, options: RecallOptions) -> _Gathered:
+    """Both lanes over every source kind. The model works while the lexical lane searches."""
+    depth = options.gather.depth(query.limit)
+    words = ports.analyzer.query_words(query.text)
+    terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
+    started = time.perf_counter()
+    waiting, fault = _begin(query, ports)
+    rankings: tuple[Ranking, ...] = ()
+    if query.mode != "vector" or fault:
+        rankings = lanes.lexical(ports.store, terms, query, depth)
+    lexical_done = time.perf_counter()
+    embedded, fault = _await(waiting, fault)
+    embed_done = time.perf_counter()
+    floor = None
+    if embedded is not None and ports.embedder is not None:
+        floor = ports.embedder.floor if options.floor is None else options.floor
+        rankings = (*lanes.vector(ports.store, embedded, query, depth, floor), *rankings)
+    elif query.mode == "vector" and not rankings:
+        rankings = lanes.lexical(ports.store, terms, query, depth)
+    vector_done = time.perf_counter()
+    db_ms = (lexical_done - started + vector_done - embed_done) * 1e3
+    embed_ms = (embed_done - started) * 1e3 if waiting else 0.0
+    return _Gathered(rankings, words, fault, floor, embed_ms, db_ms)
+
+
+def _begin(query: Query, ports: Ports) -> tuple[Callable[[], Vector] | None, Degradation | None]:
+    """Start embedding the query, unless vectors are off, not wanted, or could not be compared with the index."""
+    if query.mode == "lexical" or ports.embedder is None:
+        return None, None
+    try:
+        waiting = ports.embedder.begin(query.text)
+        _check_space(ports.store, ports.embedder.space)
+    except ModelError as error:
+        return None, lanes.degradation(error)
+    return waiting, None
+
+
+def _await(waiting: Callable[[], Vector] | None, fault: Degradation | None) -> tuple[Vector | None, Degradation | None]:
+    if waiting is None:
+        return None, fault
+    try:
+        return waiting(), None
+    except ModelError as error:
+        return None, lanes.degradation(error)
+
+
+def _check_space(store: Store, wanted: Space) -> None:
+    """Vectors of two models are never mixed in one search (R16, T5)."""
+    held = store.space()
+    if held is not None and held != wanted:
+        raise ModelError(
+            "mismatch",
+            f"The index was built with {held.model} ({held.dimensions} dimensions); "
+            f"the configured model is {wanted.model} ({wanted.dimensions}).",
+            "Run `grounded-mcp sync --reembed`, or set embedding.model back.",
+        )
+    if held is None and store.pending(1):
+        raise ModelError(
+            "missing",
+            "No stored text has a vector yet.",
+            "`grounded-mcp sync` or a running server adds them.",
+        )
+
+
+def _fetch(fused: Sequence[Candidate], store: Store) -> tuple[list[Candidate], float]:
+    """Bodies are read once, after fusion; a passage that vanished meanwhile drops out."""
+    started = time.perf_counter()
+    found = store.fetch([candidate.id for candidate in fused])
+    bodies = [replace(c, found=found[c.id]) for c in fused if c.id in found]
+    return bodies, (time.perf_counter() - started) * 1e3
+
+
+def _stats(gathered: _Gathered, fused: Sequence[Candidate], shaped: Shaped, fetch_ms: float, started: float) -> Stats:
+    total_ms = (time.perf_counter() - started) * 1e3
+    return Stats(
+        candidates=len(fused),
+        results=len(shaped.candidates),
+        embed_ms=gathered.embed_ms,
+        db_ms=gathered.db_ms + fetch_ms,
+        retrieval_ms=total_ms,
+        total_ms=total_ms,
+    )

@@ -1,0 +1,54 @@
+"""Whose memory may answer: the scope filter (R9). Pure.
+
+A named project admits ``global`` and its own rows only. Named fact scopes admit exactly those facts and
+``global``. With nothing named, the folder's project answers: rows of other known projects are left out, and
+``machine:``, ``agent:`` and unclaimed scopes pass. ``*`` as project lifts the filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grounded_mcp.values import GLOBAL_SCOPE, Project, ScopeFilter
+
+ANY_PROJECT = "*"
+
+
+def everything() -> ScopeFilter:
+    """No filter at all."""
+    return ScopeFilter(facts=None, others=None, source="none")
+
+
+def admit(
+    folder: Project,
+    *,
+    declared: Project | None,
+    fact_scopes: Sequence[str] | None,
+    stored: Iterable[str],
+    known: Iterable[Project],
+) -> ScopeFilter:
+    """The filter for one recall.
+
+    ``declared`` is the project the caller named, ``fact_scopes`` the canonical scopes the caller named, ``stored``
+    every scope the store holds and ``known`` every registered project.
+    """
+    home = declared or folder
+    everyone = (*known, home)
+    others = frozenset({GLOBAL_SCOPE, home.scope})
+    named = declared.scope if declared else None
+    if fact_scopes is not None:
+        return ScopeFilter(frozenset({GLOBAL_SCOPE, *fact_scopes}), others, "factScopes", named)
+    if declared is not None:
+        return ScopeFilter(frozenset({GLOBAL_SCOPE, *_own_scopes(declared, everyone)}), others, "project", named)
+    elsewhere = (_own_scopes(each, everyone) for each in everyone if each.key != folder.key)
+    foreign = frozenset().union(*elsewhere) - _own_scopes(folder, everyone)
+    return ScopeFilter(frozenset({GLOBAL_SCOPE, folder.scope, *stored}) - foreign, others, "folder")
+
+
+def _own_scopes(project: Project, known: Sequence[Project]) -> set[str]:
+    """The project's scope, and its plain name where no other known project shares it.
+
+    A fact may have been stored under ``project:alpha`` before the folder of alpha was ever seen.
+    """
+    namesakes = {other.key for other in known if other.name == project.name}
+    return {project.scope} | ({f"project:{project.name}"} if len(namesakes) == 1 else set())

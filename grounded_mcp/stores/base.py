@@ -1,0 +1,173 @@
+"""The one contract between the river and an engine: what a store must do, in about a dozen verbs.
+
+A store owns rows, the full-text index and the vectors, and changes all three in one transaction. It returns
+hits where higher is better; FTS5 signs, distances and driver exceptions stay inside. It may be called from any
+thread. Every method raises only ``StoreError`` (or a subclass) and ``NotFound``. Knows nothing about ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from grounded_mcp.values import (
+    Filter,
+    Hit,
+    Item,
+    Kind,
+    Passage,
+    PassageId,
+    Project,
+    Record,
+    SaveReport,
+    Space,
+    State,
+    StoredPassage,
+    StoreInfo,
+    Vector,
+)
+
+__all__ = ["MAX_BATCH", "Analyzer", "Known", "PendingPassage", "Space", "Store", "StoreInfo"]
+
+MAX_BATCH = 100
+"""Most records one ``save`` takes: longer write transactions starve other processes (engine-facts 4a)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPassage:
+    """A passage that waits for its vector, with the text to embed."""
+
+    id: PassageId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store already holds under a key: enough to decide whether a file must be read again."""
+
+    id: str
+    key: str
+    content_hash: str
+    state: State
+    attrs: Mapping[str, str]
+
+
+class Analyzer(Protocol):
+    """What a store needs of ``text.Analyzer``: the tokens to index a text by, and what to tell two analyzers by."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def index(self, text: str) -> list[str]: ...
+
+
+class Store(Protocol):
+    """Rows, full text and vectors behind one door."""
+
+    def save(self, records: Sequence[Record], *, supersede: Mapping[str, str] | None = None) -> SaveReport:
+        """Add or replace whole records by ``item.id``, at most ``MAX_BATCH``, in one transaction.
+
+        Unchanged passages keep their vectors; new ones start as ``pending`` (I2). ``supersede`` maps old item id
+        to the new one: the old item becomes ``superseded`` and leaves every index, in the same transaction. So does
+        an active item whose key (within kind and scope) a saved active one takes. What left keeps its text as body.
+        Raises: StoreBusy, StoreFull, StoreReadOnly, StoreMoved (nothing was stored); NotFound for an unknown old id.
+        """
+        ...
+
+    def mark(self, ids: Sequence[str], state: State, at: float) -> int:
+        """Set the state of items (for example ``missing``); returns how many changed.
+
+        ``at`` is when the state changed; ``updated_at`` stays. Unknown ids are skipped.
+        """
+        ...
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Remove items from the table and every index, so that no byte of their text stays in the files."""
+        ...
+
+    def lexical(self, terms: Sequence[str], where: Filter, k: int) -> tuple[Hit, ...]:
+        """The ``k`` best passages by BM25 over OR-joined index terms (``text.Analyzer.query``), best first,
+        ties by passage id. ``k`` is lowered to ``rules.MAX_K``, the terms to the first ``rules.MAX_TERMS``."""
+        ...
+
+    def nearest(self, vector: Vector, where: Filter, k: int, *, space: Space | None = None) -> tuple[Hit, ...]:
+        """The ``k`` passages of highest cosine similarity, best first, ties by passage id.
+
+        ``space``, when given, has to be the one in force, checked in the snapshot that is searched: another process
+        may have changed the model meanwhile. Raises: StoreError when it is not, or the vector does not fit.
+        """
+        ...
+
+    def fetch(self, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:
+        """Passages with their items, read once; ids that are gone are left out."""
+        ...
+
+    def item(self, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
+        """One item with all its passages in order. Raises: NotFound."""
+        ...
+
+    def find(self, kind: Kind, scope: str, key: str) -> Item | None:
+        """The active item under a key (topic key, path), if any."""
+        ...
+
+    def history(self, item_id: str, limit: int) -> tuple[Item, ...]:
+        """Superseded items that this one replaced, directly or through one another, newest first."""
+        ...
+
+    def known(self, kind: Kind, scope: str) -> Mapping[str, Known]:
+        """Every keyed item of a kind in a scope, by key: the basis of an incremental sync. Not the superseded ones."""
+        ...
+
+    def scopes(self) -> frozenset[str]:
+        """Every scope that holds at least one item."""
+        ...
+
+    def projects(self) -> tuple[Project, ...]:
+        """Every project that was ever registered."""
+        ...
+
+    def register(self, project: Project, at: float) -> None:
+        """Remember a project's key, name and root."""
+        ...
+
+    def pending(self, limit: int, *, after: PassageId | None = None) -> tuple[PendingPassage, ...]:
+        """Passages without a vector, by id, resumable with ``after``."""
+        ...
+
+    def set_vectors(self, space: Space, vectors: Mapping[PassageId, Vector | None]) -> int:
+        """Store vectors (``None`` marks a passage that cannot have one); passages that are gone are skipped.
+
+        Returns how many vectors were stored. The first call fixes the index's space. Raises: StoreError when
+        ``space`` is not the one in force, or one is no unit vector of it: then nothing was stored.
+        """
+        ...
+
+    def reset_vectors(self) -> int:
+        """Drop every vector and the space; all passages become pending. Returns how many."""
+        ...
+
+    def space(self) -> Space | None:
+        """The space of the vectors held, or None when there are none yet."""
+        ...
+
+    def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:
+        """A lock shared by all processes on this store; yields False when another live process holds it.
+
+        A lease belongs to a thread; it is renewed by being entered again and lapses after ``seconds`` or with its
+        process.
+        """
+        ...
+
+    def info(self) -> StoreInfo:
+        """Counts, versions and warnings for ``status``."""
+        ...
+
+    def secret(self, name: str) -> bytes:
+        """A random 32-byte key kept with the store, made on first use (keys the redaction placeholders)."""
+        ...
+
+    def close(self) -> None:
+        """Release every connection of every thread."""
+        ...

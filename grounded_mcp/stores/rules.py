@@ -1,0 +1,81 @@
+"""What every engine must decide alike: the text that is indexed and embedded, and what a vector must be.
+
+Pure. Two engines that ask here give the same answers (R17). Knows nothing about SQL or connections.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from grounded_mcp.errors import StoreError
+from grounded_mcp.values import Filter, Item, Passage, Space, Vector
+
+MAX_K = 4096
+"""Most hits one search returns; a larger ``k`` is lowered to this on every engine (case 42)."""
+
+MAX_TERMS = 64
+"""Most terms one search looks up: 5,000 took 0.03 s in FTS5, 50,000 took 8.2 s (engine-facts 4f)."""
+
+NORM_TOLERANCE = 1e-3
+"""How far from 1 the length of a unit vector may be: float32 rounding stays far below, a raw model output does not."""
+
+
+def text_to_index(title: str, passage: Passage) -> str:
+    """What keyword search finds a passage by: its item's title, the headings above it, and its body."""
+    return "\n".join(part for part in (title, passage.heading, passage.body) if part)
+
+
+def text_to_embed(title: str, heading: str, body: str) -> str:
+    """``title > heading`` in front of the body: context before the text is what helps vectors most."""
+    context = " > ".join(part for part in (title, heading) if part)
+    return f"{context}\n{body}" if context else body
+
+
+def passage_digest(title: str, heading: str, body: str) -> bytes:
+    """16 bytes that are equal exactly when two passages are indexed and embedded alike."""
+    parts = (part.encode("utf-8", "surrogatepass") for part in (title, heading, body))
+    return blake2b(b"".join(struct.pack("<Q", len(part)) + part for part in parts), digest_size=16).digest()
+
+
+def text_size(item: Item, passages: Sequence[Passage]) -> int:
+    """Characters of an item's whole text."""
+    return len(item.body) if item.body is not None else sum(len(passage.body) for passage in passages)
+
+
+def clamp(k: int) -> int:
+    return max(0, min(k, MAX_K))
+
+
+def window(where: Filter) -> tuple[bool, float, float]:
+    """Whether a filter bounds time, and its two inclusive bounds."""
+    since = -math.inf if where.since is None else where.since
+    until = math.inf if where.until is None else where.until
+    return where.since is not None or where.until is not None, since, until
+
+
+def unpack_vector(vector: Vector, dimensions: int) -> tuple[float, ...]:
+    """The components of a unit vector of this many dimensions. Raises: StoreError naming what is wrong with it."""
+    remedy = "The model's output is broken; passages that cannot be embedded are stored without a vector."
+    if len(vector) != 4 * dimensions:
+        fault = f"A vector of {len(vector) / 4:g} dimensions does not fit an index of {dimensions}."
+        raise StoreError(fault, "Rebuild the vectors with `grounded-mcp sync --reembed`.")
+    components = struct.unpack(f"<{dimensions}f", vector)
+    norm = math.sqrt(sum(x * x for x in components))
+    if not math.isfinite(norm):
+        raise StoreError("A vector holds a component that is not a finite number.", remedy)
+    if abs(norm - 1.0) > NORM_TOLERANCE:
+        raise StoreError(f"A vector has length {norm:.4g} instead of 1.", remedy)
+    return components
+
+
+def check_space(held: Space | None, given: Space) -> None:
+    """Vectors of two models are never mixed (T5, case 44). Raises: StoreError when ``given`` is not the one held."""
+    if held is not None and held != given:
+        raise StoreError(
+            f"The index holds vectors of {held.model} ({held.dimensions} dimensions), "
+            f"not of {given.model} ({given.dimensions}).",
+            "Configure that model again, or rebuild the vectors with `grounded-mcp sync --reembed`.",
+        )

@@ -1,0 +1,261 @@
+"""The SQLite store: rows, FTS5 and vectors of one memory in one file. The door; each verb's work is next door.
+
+``sqlite_schema`` opens files, ``sqlite_connection`` runs transactions, ``sqlite_write``, ``sqlite_read`` and
+``sqlite_vectors`` do the work of the verbs, ``sqlite_sql`` holds the statements. Any thread may call any verb.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import apsw
+
+from grounded_mcp.errors import StoreError
+from grounded_mcp.stores import sqlite_check as checking
+from grounded_mcp.stores import sqlite_read as reading
+from grounded_mcp.stores import sqlite_sql as sql
+from grounded_mcp.stores import sqlite_vectors as vectors_
+from grounded_mcp.stores import sqlite_write as writing
+from grounded_mcp.stores.base import MAX_BATCH, Analyzer, Known, PendingPassage
+from grounded_mcp.stores.options import StoreOptions
+from grounded_mcp.stores.sqlite_check import ANALYZER
+from grounded_mcp.stores.sqlite_connection import rows
+from grounded_mcp.stores.sqlite_files import filesystem_of, size_on_disk
+from grounded_mcp.stores.sqlite_lease import Leases
+from grounded_mcp.stores.sqlite_matrix import Matrices
+from grounded_mcp.stores.sqlite_schema import Migration, copy_database, fresh_schema, open_database, shipped, timestamp
+from grounded_mcp.values import (
+    Filter,
+    Hit,
+    Item,
+    Kind,
+    Passage,
+    PassageId,
+    Project,
+    Record,
+    SaveReport,
+    Space,
+    State,
+    StoredPassage,
+    StoreInfo,
+    Vector,
+)
+
+__all__ = ["RepairReport", "SqliteStore", "StoreOptions"]
+
+logger = logging.getLogger(__name__)
+
+SCRUB_SECONDS = 5.0
+"""How long a deletion waits for other readers before the log that still holds the text is emptied."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was wrong, what still is, and where the store as it was is kept."""
+
+    found: tuple[str, ...]
+    left: tuple[str, ...]
+    kept: Path | None
+
+
+class SqliteStore:
+    """``stores.base.Store`` over one SQLite file.
+
+    ``create=False`` refuses to make a store where there is none. ``filesystem`` names the type of the file system
+    under a path; on a network file system the store works without a write-ahead log and says so in ``info``.
+    Raises on opening: StoreForeign, StoreDamaged, StoreNewer, StoreReadOnly, StoreFull, StoreBusy, StoreError.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        analyzer: Analyzer,
+        options: StoreOptions | None = None,
+        *,
+        create: bool = True,
+        filesystem: Callable[[Path], str] = filesystem_of,
+        migrations: Sequence[Migration] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._analyzer = analyzer
+        self._clock = clock
+        self._migrations = tuple(migrations or shipped())
+        self._database, self._warnings = open_database(
+            path, options or StoreOptions(), self._migrations, create=create, filesystem=filesystem
+        )
+        self._matrices = Matrices((options or StoreOptions()).vector_cache_mb * 1_048_576)
+        self._leases = Leases(self._database, clock)
+        self._log_holds_deleted = False
+
+    @property
+    def path(self) -> Path:
+        """The file, with symbolic links resolved."""
+        return self._database.path
+
+    # --- writing ----------------------------------------------------------------------------------------------
+
+    def save(self, records: Sequence[Record], *, supersede: Mapping[str, str] | None = None) -> SaveReport:
+        if len(records) > MAX_BATCH:
+            raise StoreError(f"{len(records)} records are too many for one save.", f"Save at most {MAX_BATCH}.")
+        known = self._database.read(lambda db: writing.known_digests(db, [record.item.id for record in records]))
+        tokens = writing.Tokens(self._analyzer.index)
+        tokens.prepare(records, known)
+
+        def work(db: apsw.Connection) -> SaveReport:
+            db.execute(sql.INIT_META, (ANALYZER, self._analyzer.fingerprint))
+            return writing.save(db, records, supersede or {}, tokens, self._clock())
+
+        return self._database.write(work)
+
+    def mark(self, ids: Sequence[str], state: State, at: float) -> int:
+        return self._database.write(lambda db: writing.mark(db, ids, state, at))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        deleted = self._database.write(lambda db: writing.delete(db, ids))
+        if deleted or self._log_holds_deleted:
+            self._log_holds_deleted = not self._database.checkpoint(SCRUB_SECONDS)
+            if self._log_holds_deleted:
+                logger.warning("a reader keeps deleted text in %s-wal; the next deletion tries again", self.path)
+        return deleted
+
+    # --- searching --------------------------------------------------------------------------------------------
+
+    def lexical(self, terms: Sequence[str], where: Filter, k: int) -> tuple[Hit, ...]:
+        return self._database.read(lambda db: reading.lexical(db, terms, where, k))
+
+    def nearest(self, vector: Vector, where: Filter, k: int, *, space: Space | None = None) -> tuple[Hit, ...]:
+        return self._database.read(lambda db: reading.nearest(db, self._matrices, vector, where, k, space))
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    def fetch(self, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:
+        return self._database.read(lambda db: reading.fetch(db, ids))
+
+    def item(self, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
+        return self._database.read(lambda db: reading.item(db, item_id))
+
+    def find(self, kind: Kind, scope: str, key: str) -> Item | None:
+        return self._database.read(lambda db: reading.find(db, kind, scope, key))
+
+    def history(self, item_id: str, limit: int) -> tuple[Item, ...]:
+        return self._database.read(lambda db: reading.history(db, item_id, limit))
+
+    def known(self, kind: Kind, scope: str) -> Mapping[str, Known]:
+        return self._database.read(lambda db: reading.known(db, kind, scope))
+
+    def scopes(self) -> frozenset[str]:
+        return self._database.read(reading.scopes)
+
+    def projects(self) -> tuple[Project, ...]:
+        return self._database.read(reading.projects)
+
+    def register(self, project: Project, at: float) -> None:
+        row = (project.key, project.name, project.reason, project.root, project.branch, project.worktree, at)
+        self._database.write(lambda db: db.execute(sql.REGISTER, row))
+
+    # --- vectors ----------------------------------------------------------------------------------------------
+
+    def pending(self, limit: int, *, after: PassageId | None = None) -> tuple[PendingPassage, ...]:
+        return self._database.read(lambda db: vectors_.pending(db, max(0, limit), after or 0))
+
+    def set_vectors(self, space: Space, vectors: Mapping[PassageId, Vector | None]) -> int:
+        packed = vectors_.pack(space, vectors)
+        return self._database.write(lambda db: vectors_.put(db, space, packed))
+
+    def reset_vectors(self) -> int:
+        return self._database.write(vectors_.reset)
+
+    def space(self) -> Space | None:
+        return self._database.read(vectors_.get_space)
+
+    # --- living -----------------------------------------------------------------------------------------------
+
+    def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:
+        return self._leases.hold(name, seconds)
+
+    def info(self) -> StoreInfo:
+        return self._database.read(self._info)
+
+    def secret(self, name: str) -> bytes:
+        found = self._database.read(lambda db: rows(db, sql.GET_SECRET, (name,)))
+        return bytes(found[0][0]) if found else self._database.write(lambda db: _make_secret(db, name))
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- care: what only this engine has ----------------------------------------------------------------------
+
+    def check(self) -> tuple[str, ...]:
+        """What is wrong with the store, as sentences; empty when it is sound. Reads everything."""
+        schema = fresh_schema(self._migrations)
+        # The full-text check is an INSERT to SQLite, so that it needs a write transaction.
+        run = self._database.write if self._database.access == "write" else self._database.read
+        return run(lambda db: (*checking.check(db, schema), *self._findings(db)))
+
+    def repair(self) -> RepairReport:
+        """Build every derived part anew, after setting a copy of a store that is not sound aside (case 35).
+
+        Raises: StoreDamaged when what the rest is derived from cannot be read: then only a backup helps.
+        """
+        found = self.check()
+        kept = self.path.with_name(f"{self.path.name}.corrupt-{timestamp()}") if found else None
+        if kept:
+            copy_database(self.path, kept, sound=False)
+        schema = fresh_schema(self._migrations)
+        tokenize = self._analyzer.index
+        self._database.write(lambda db: checking.rebuild(db, schema, tokenize, self._analyzer.fingerprint))
+        return RepairReport(found, self.check(), kept)
+
+    def backup(self, target: Path) -> None:
+        """A consistent, checked copy in one file, also while others write (case 38). Raises: StoreError."""
+        copy_database(self.path, target.expanduser().resolve())
+
+    def maintain(self) -> None:
+        """Merge the full-text index and give free space back to the system. Takes seconds on a large store."""
+        self._database.write(lambda db: db.execute(sql.FTS_OPTIMIZE))
+        self._database.vacuum()
+
+    def _info(self, db: apsw.Connection) -> StoreInfo:
+        from importlib.metadata import version  # 20 ms that a recall does not need
+
+        vectors = vectors_.count(db)
+        return StoreInfo(
+            location=str(self.path),
+            engine="sqlite",
+            schema=self._database.schema,
+            items={cast(Kind, kind): count for kind, count in db.execute(sql.COUNT_ITEMS)},
+            passages=sum(vectors.values()),
+            vectors=vectors,
+            space=vectors_.get_space(db),
+            bytes=size_on_disk(self.path),
+            warnings=(*self._warnings, *self._findings(db)),
+            versions={
+                "SQLite": apsw.sqlite_lib_version(),
+                "apsw": apsw.apsw_version(),
+                "sqlite-vec": version("sqlite-vec"),
+            },
+        )
+
+    def _findings(self, db: apsw.Connection) -> tuple[str, ...]:
+        findings = []
+        indexed = db.execute(sql.GET_META, (ANALYZER,)).fetchone()
+        if indexed and indexed[0] != self._analyzer.fingerprint:
+            findings.append(
+                f"The text was indexed as {indexed[0]}, and the settings say {self._analyzer.fingerprint}: "
+                "keyword search misses words until `grounded-mcp doctor --repair` has run."
+            )
+        if self._log_holds_deleted:
+            findings.append(f"Deleted text is still in {self.path}-wal, because another process was reading.")
+        return tuple(findings)
+
+
+def _make_secret(db: apsw.Connection, name: str) -> bytes:
+    db.execute(sql.MAKE_SECRET, (name, secrets.token_bytes(32)))
+    return bytes(rows(db, sql.GET_SECRET, (name,))[0][0])

@@ -1,0 +1,166 @@
+"""Every statement of the SQLite store but its schema (``migrations/sqlite``), by the verb that uses it.
+
+Lists of values are passed as one JSON array, so that no statement is put together from pieces.
+"""
+
+from __future__ import annotations
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+ITEM_FIELDS = (
+    "id, bucket, key, title, body, state, origin, importance, pinned, created_at, updated_at, content_hash, attrs, "
+    "passages, size"
+)
+
+ITEM_NUM = "SELECT num, state FROM item WHERE id = ?"
+ITEM_ROW = f"SELECT num, {ITEM_FIELDS} FROM item WHERE id = ?"  # noqa: S608
+RIVALS = "SELECT num, id FROM item WHERE bucket = ? AND key = ? AND state = 'active' AND id <> ?"
+INSERT_ITEM = f"INSERT INTO item ({ITEM_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+UPDATE_ITEM = f"""
+UPDATE item SET ({ITEM_FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?), superseded_by = NULL
+WHERE num = ?"""  # noqa: S608
+RETIRE_ITEM = """
+UPDATE item SET state = 'superseded', superseded_by = :by, state_at = :at, passages = 0,
+    body = coalesce(body, (
+        SELECT group_concat(body, '') FROM (SELECT body FROM passage WHERE item = :num ORDER BY seq, id)))
+WHERE num = :num"""
+MARK_ITEM = "UPDATE item SET state = ?, state_at = ? WHERE num = ?"
+DELETE_ITEMS = "DELETE FROM item WHERE id IN (SELECT value FROM json_each(?))"
+
+FIND_BUCKET = "SELECT id FROM bucket WHERE scope = ? AND kind = ?"
+INSERT_BUCKET = "INSERT INTO bucket (scope, kind) VALUES (?, ?) RETURNING id"
+
+ITEM_PASSAGES = "SELECT id, seq, start_line, end_line, digest FROM passage WHERE item = ? ORDER BY seq, id"
+KNOWN_DIGESTS = """
+SELECT digest FROM passage JOIN item ON item.num = passage.item
+WHERE item.id IN (SELECT value FROM json_each(?))"""
+INSERT_PASSAGE = """
+INSERT INTO passage (item, bucket, seq, start_line, end_line, digest, heading, body, tokens)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+PLACE_PASSAGE = "UPDATE passage SET seq = ?, start_line = ?, end_line = ? WHERE id = ?"
+MOVE_PASSAGES = "UPDATE passage SET bucket = ?1 WHERE item = ?2 AND bucket <> ?1"
+DELETE_PASSAGE = "DELETE FROM passage WHERE id = ?"
+DELETE_ITEM_PASSAGES = "DELETE FROM passage WHERE item = ?"
+
+REGISTER = """
+INSERT INTO project (key, name, reason, root, branch, worktree, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET name = excluded.name, reason = excluded.reason, root = excluded.root,
+    branch = excluded.branch, worktree = excluded.worktree, seen_at = excluded.seen_at"""
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+_ITEM = """item.id, bucket.kind, bucket.scope, item.title, item.key, item.body, item.state, item.origin,
+    item.importance, item.pinned, item.created_at, item.updated_at, item.content_hash, item.attrs"""
+_FROM_ITEM = "FROM item JOIN bucket ON bucket.id = item.bucket"
+
+ITEM = f"SELECT {_ITEM} {_FROM_ITEM} WHERE item.id = ?"
+PASSAGES = """
+SELECT seq, passage.body, heading, start_line, end_line FROM passage JOIN item ON item.num = passage.item
+WHERE item.id = ? ORDER BY seq, passage.id"""
+FIND = f"""
+SELECT {_ITEM} {_FROM_ITEM}
+WHERE bucket.kind = ? AND bucket.scope = ? AND item.key = ? AND item.state = 'active'"""
+HISTORY = f"""
+WITH RECURSIVE old (id) AS (
+    SELECT id FROM item WHERE superseded_by = ?1
+    UNION SELECT item.id FROM item JOIN old ON item.superseded_by = old.id
+)
+SELECT {_ITEM} {_FROM_ITEM}
+WHERE item.id IN (SELECT id FROM old) AND item.id <> ?1 AND item.state = 'superseded'
+ORDER BY item.state_at DESC, item.num DESC LIMIT ?2"""  # noqa: S608
+KNOWN = """
+SELECT item.id, item.key, item.content_hash, item.state, item.attrs FROM item JOIN bucket ON bucket.id = item.bucket
+WHERE bucket.kind = ? AND bucket.scope = ? AND item.key IS NOT NULL AND item.state <> 'superseded'
+ORDER BY item.key, item.state = 'active', item.num"""
+FETCH = f"""
+SELECT passage.id, passage.seq, passage.body, passage.heading, passage.start_line, passage.end_line, passage.tokens,
+    item.passages, item.size, {_ITEM}
+FROM passage JOIN item ON item.num = passage.item JOIN bucket ON bucket.id = item.bucket
+WHERE passage.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
+SCOPES = "SELECT DISTINCT scope FROM bucket WHERE EXISTS (SELECT 1 FROM item WHERE item.bucket = bucket.id)"
+PROJECTS = "SELECT key, name, reason, root, branch, worktree FROM project ORDER BY key"
+
+COUNT_ITEMS = "SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket GROUP BY kind ORDER BY kind"
+COUNT_PASSAGES = "SELECT vector_state, count(*) FROM passage GROUP BY vector_state"
+
+GET_META = "SELECT value FROM meta WHERE name = ?"
+SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+INIT_META = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
+DROP_META = "DELETE FROM meta WHERE name = ?"
+GET_SECRET = "SELECT value FROM secret WHERE name = ?"  # noqa: S105 - a statement
+MAKE_SECRET = "INSERT OR IGNORE INTO secret (name, value) VALUES (?, ?)"  # noqa: S105 - a statement
+
+# --- searching --------------------------------------------------------------------------------------------
+
+BUCKETS = """
+SELECT id FROM bucket WHERE kind IN (SELECT value FROM json_each(:kinds))
+    AND (:scopes IS NULL OR scope IN (SELECT value FROM json_each(:scopes)))
+ORDER BY id"""
+
+# The passages of a time window are listed once per search; every other condition is inside MATCH or the sweep.
+_WITHIN = """(NOT :windowed OR {} IN (
+        SELECT passage.id FROM item JOIN passage ON passage.item = item.num
+        WHERE item.updated_at BETWEEN :since AND :until))"""
+
+# Weights: the place of a passage decides whether it is found, never how well.
+LEXICAL = f"""
+SELECT rowid, round(-bm25(passage_fts, 1.0, 0.0), 9) AS score FROM passage_fts
+WHERE passage_fts MATCH :match AND {_WITHIN.format("+rowid")}
+ORDER BY score DESC, rowid LIMIT :k"""  # noqa: S608
+
+SWEEP = f"""
+SELECT passage, embedding FROM vector WHERE passage IN (
+    SELECT passage FROM sketch
+    WHERE bucket IN (SELECT value FROM json_each(:buckets)) AND {_WITHIN.format("sketch.passage")}
+    ORDER BY vec_distance_l1(vec_int8(code), vec_int8(:code)), passage LIMIT :candidates)"""  # noqa: S608
+
+STAMPS = "SELECT id, stamp FROM bucket WHERE stamp > 0 AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
+COUNT_BUCKET = "SELECT count(*) FROM sketch WHERE bucket = ?"
+BUCKET_VECTORS = """
+SELECT sketch.passage, embedding FROM sketch JOIN vector ON vector.passage = sketch.passage
+WHERE sketch.bucket = ? ORDER BY sketch.passage"""
+
+# --- vectors ----------------------------------------------------------------------------------------------
+
+PENDING = """
+SELECT passage.id, item.title, passage.heading, passage.body FROM passage JOIN item ON item.num = passage.item
+WHERE passage.vector_state = 'pending' AND passage.id > ? ORDER BY passage.id LIMIT ?"""
+SET_VECTOR_STATE = "UPDATE passage SET vector_state = ? WHERE id = ? RETURNING bucket"
+SET_VECTOR = "INSERT OR REPLACE INTO vector (passage, embedding) VALUES (?, ?)"
+SET_SKETCH = "INSERT OR REPLACE INTO sketch (bucket, passage, code) VALUES (?, ?, ?)"
+DROP_VECTOR = "DELETE FROM vector WHERE passage = ?"
+DROP_SKETCH = "DELETE FROM sketch WHERE bucket = ? AND passage = ?"
+ALL_PENDING = "UPDATE passage SET vector_state = 'pending' WHERE vector_state <> 'pending'"
+DROP_VECTORS = "DELETE FROM vector"
+DROP_SKETCHES = "DELETE FROM sketch"
+
+# --- leases -----------------------------------------------------------------------------------------------
+
+GET_LEASE = "SELECT holder, host, pid, born, expires FROM lease WHERE name = ?"
+SET_LEASE = "INSERT OR REPLACE INTO lease (name, holder, host, pid, born, expires) VALUES (?, ?, ?, ?, ?, ?)"
+DROP_LEASE = "DELETE FROM lease WHERE name = ? AND holder = ?"
+
+# --- checking and repairing -------------------------------------------------------------------------------
+
+SCHEMA = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+FTS_CHECK = "INSERT INTO passage_fts (passage_fts, rank) VALUES ('integrity-check', 1)"
+FTS_REBUILD = "INSERT INTO passage_fts (passage_fts) VALUES ('rebuild')"
+FTS_SECURE = "INSERT INTO passage_fts (passage_fts, rank) VALUES ('secure-delete', 1)"
+FTS_OPTIMIZE = "INSERT INTO passage_fts (passage_fts) VALUES ('optimize')"
+ALL_TEXTS = """
+SELECT passage.id, item.title, passage.heading, passage.body, passage.digest
+FROM passage JOIN item ON item.num = passage.item"""
+ALL_VECTORS = """
+SELECT vector.passage, vector.embedding, passage.bucket, passage.vector_state, sketch.code
+FROM vector LEFT JOIN passage ON passage.id = vector.passage
+LEFT JOIN sketch ON sketch.bucket = passage.bucket AND sketch.passage = passage.id"""
+RAISE_STAMPS = "UPDATE bucket SET stamp = stamp + 1"
+SET_TOKENS = "UPDATE passage SET tokens = ? WHERE id = ?"
+FORGET_MISSING_VECTORS = """
+UPDATE passage SET vector_state = 'pending' WHERE vector_state = 'ok' AND id NOT IN (SELECT passage FROM vector)"""
+COUNT_MISSING_VECTORS = """
+SELECT count(*) FROM passage WHERE vector_state = 'ok' AND id NOT IN (SELECT passage FROM vector)"""
+COUNT_STRAY_SKETCHES = """
+SELECT count(*) FROM sketch WHERE NOT EXISTS (
+    SELECT 1 FROM passage JOIN vector ON vector.passage = passage.id
+    WHERE passage.id = sketch.passage AND passage.bucket = sketch.bucket)"""

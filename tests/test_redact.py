@@ -1,0 +1,389 @@
+"""The front door for text: what must not be stored, what must stay, and that nothing passes unchecked."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grounded_mcp.errors import ConfigError, RedactionError
+from grounded_mcp.ingest import secret_spans
+from grounded_mcp.ingest.redact import RULES_VERSION, RedactOptions, Redactor
+from grounded_mcp.ingest.secret_vendors import VENDORS
+
+DATA = Path(__file__).parent / "data" / "secrets"
+SET_1 = runpy.run_path(str(DATA / "make_cases.py"))
+SET_2 = runpy.run_path(str(DATA / "make_vendor_cases.py"))
+SEEDS = (1, 2, 3)
+PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9_]+:[0-9a-f]{4}\]")
+
+
+@pytest.fixture(scope="module", params=["re2", "re"])
+def redactor(request: pytest.FixtureRequest) -> Redactor:
+    if request.param == "re2":
+        pytest.importorskip("re2", reason="google-re2 is not installed: its engine is not tested")
+    return Redactor(b"key of the store", RedactOptions(engine=request.param))
+
+
+def set_1(seed: int) -> list[tuple[str, str, str, str]]:
+    SET_1["R"].seed(seed)
+    return [tuple(case) for case in SET_1["cases"]()]
+
+
+def survives(secret: str, text: str) -> bool:
+    return any(secret[at : at + 12] in text for at in range(max(1, len(secret) - 11)))
+
+
+# --- secrets ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_case_57_no_piece_of_a_secret_of_set_1_survives(redactor: Redactor, seed: int) -> None:
+    missed = [
+        (kind, context) for kind, context, secret, text in set_1(seed) if survives(secret, redactor.clean(text).text)
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_case_57_tool_output_is_found_after_decoding_as_well(redactor: Redactor, seed: int) -> None:
+    lines = [(kind, secret, text) for kind, context, secret, text in set_1(seed) if context == "json"]
+    missed = [
+        kind for kind, secret, line in lines if survives(secret, redactor.clean(json.loads(line)["content"]).text)
+    ]
+    assert len(lines) == 35
+    assert missed == []
+
+
+@pytest.mark.parametrize("trap", SET_1["TRAPS"])
+def test_case_57_a_trap_comes_through_unchanged(redactor: Redactor, trap: str) -> None:
+    assert redactor.clean(trap).text == trap
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_case_57_of_set_2_only_bare_tokens_without_a_prefix_survive_and_only_in_prose(
+    redactor: Redactor, seed: int
+) -> None:
+    cases = list(SET_2["cases"](seed))
+    missed = [
+        (vendor, context) for vendor, context, secret, text in cases if survives(secret, redactor.clean(text).text)
+    ]
+    assert len(cases) == 34 * 8 + 20
+    assert {context for _, context in missed} <= {"prose"}
+    assert {vendor for vendor, _ in missed} <= SET_2["NO_PREFIX"]
+
+
+def test_case_57_nine_tenths_of_set_2_are_found_with_no_vendor_known() -> None:
+    listed_in_set_1 = [vendor for vendor in VENDORS if vendor.kind == "github_token"]
+    scanner = secret_spans.Scanner(re.compile, listed_in_set_1)
+    found = Counter[bool]()
+    for seed in SEEDS:
+        for _, _, secret, text in SET_2["cases"](seed):
+            kept, raw = list(text), text.encode()
+            assert raw.isascii()
+            for span in scanner.spans(raw):
+                kept[span.start : span.end] = "\0" * (span.end - span.start)
+            found[not survives(secret, "".join(kept))] += 1
+    assert found[True] >= 0.9 * found.total()
+
+
+def test_t33_every_secret_of_a_transcript_is_replaced_and_the_text_around_it_stays() -> None:
+    transcript = (
+        "用户的凭证为sk_test_4eC39HqLyjWDarjtT1zdp7dc，请保存\n"
+        "$ export DEPLOY_TOKEN=q8Zr2LxV7tKw9BnM4cJd\n"
+        "$ psql postgres://app:Wm3xTq8vLz@db.internal:5432/prod\n"
+        "use ghp_16C7e42F292c6912E7710c838347Ae178B4a for now, AKIAQYLPMN5HFIQR7XYA too\n"
+        '{"type": "tool_result", "content": "\\"db_password\\": \\"hR8kd93jfK\\""}\n'
+        "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "MIIEpAIBAAKCAQEA7bq1Vx0mCk3Tz9yRr4Wd8sFgHjKlQwErTyUiOpAsDfGhJkLz\n" * 3
+        + "-----END RSA PRIVATE KEY-----\ndone\n"
+    )
+    cleaned = Redactor(b"k").clean(transcript)
+    assert PLACEHOLDER.sub("*", cleaned.text) == (
+        "用户的凭证为*，请保存\n"
+        "$ export DEPLOY_TOKEN=*\n"
+        "$ psql postgres://app:*@db.internal:5432/prod\n"
+        "use * for now, * too\n"
+        '{"type": "tool_result", "content": "\\"db_password\\": \\"*\\""}\n'
+        "*\n\n\n\n\ndone\n"
+    )
+    assert cleaned.redactions == {
+        "stripe_key": 1,
+        "token": 1,
+        "url_password": 1,
+        "github_token": 1,
+        "aws_access_key": 1,
+        "password": 1,
+        "private_key": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password is hunter2",
+        "the admin password on staging is Summer2024!",
+        "Password for bob: Summer2024!",
+        "- Password: `Summer2024!`",
+        "password: swordfish\nuser: bob",
+        "DB_PASSWORD=swordfish",
+        "login('bob', 'Summer2024!')",
+        'let password = String::from("Summer2024!");',
+        'os.environ["DB_PASSWORD"] = "Summer2024!"',
+        "docker login -p Summer2024! registry.example.com",
+        "redis-cli -a Summer2024! ping",
+        "bob:Summer2024!@tcp(10.0.0.4:3306)/shop",
+        "密码：Summer2024!",
+        "contraseña: Summer2024!",
+        "пароль - пароль: Summer2024!",
+    ],
+)
+def test_a_password_is_found_in_the_ways_people_write_it(redactor: Redactor, text: str) -> None:
+    cleaned = redactor.clean(text)
+    assert sum(cleaned.redactions.values()) == 1
+    assert not any(word in cleaned.text for word in ("Summer", "hunter", "swordfish"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--- PASS: TestIsShadowBranch/7_hex_chars_numeric (0.00s)",
+        "Pass `capture_output=False` to see what it prints",
+        "'github://org:user@sha/catalog.yml' is cached",
+        'initial = {"key_sha256": "bb1636883c2707b51c5b7fc26c6927af4430f2e0785a8c7bc886337f919f9edf"}',
+        'publicKeyToken="1fc8b3b9a1e18e3b"',
+        "RegOpenKeyEx = win32api.RegOpenKeyEx",
+        'sk_X509_EXTENSION_new_null, sk_ASN1_OBJECT_value = key("EC_KEY_new_by_curve_name")',
+        "def test_iter_best_order_c_index_3d(): pass",
+        "gpg --recv-keys 5BE8A3F6C8A5C01D106C0AD820B1A390B168D356",
+        "srvtoolu_01K8V5JKhUmfkhoePZcpUkV7 env_01WuT8wLn4R6oPRMnGBsWbMg",
+        "https://cdn.example.com/uploads/cover_full_592aef91cce2432e71c739804161e0fb.jpg",
+        "Token.Comment: 'italic #A3AAB2'",
+        "password = settings.DATABASE_PASSWORD or getenv('DB_PASSWORD')",
+        'url = f"postgres://{user}:{password}@{host}/db"',
+        "the token is base64-encoded and the password is SHA256-hashed",
+        "passed, bypass: 1234567a, monkey=abc123def456, tokenizer=bert4base",
+    ],
+)
+def test_code_and_prose_about_secrets_stay_as_they_are(redactor: Redactor, text: str) -> None:
+    assert redactor.clean(text).text == text
+
+
+def test_a_placeholder_keeps_the_name_and_marks_equal_secrets() -> None:
+    text = "A_TOKEN=q8Zr2LxV7tKw9BnM4cJd\nB_TOKEN=q8Zr2LxV7tKw9BnM4cJd\nC_TOKEN=Zr2LxV7tKw9BnM4cJd5q"
+    first, second, third = Redactor(b"k").clean(text).text.split("\n")
+    assert re.fullmatch(r"A_TOKEN=\[REDACTED:token:[0-9a-f]{4}\]", first)
+    assert first[2:] == second[2:] != third[2:]
+
+
+def test_another_key_gives_another_mark() -> None:
+    text = "use ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    assert Redactor(b"one").clean(text).text != Redactor(b"two").clean(text).text
+
+
+def test_a_private_key_of_many_lines_leaves_the_line_numbers_as_they_were() -> None:
+    body = "\n".join(["MIIEpAIBAAKCAQEA7bq1Vx0mCk3Tz9yRr4Wd8sFgHjKlQwErTyUiOpAsDfGhJkLz"] * 12)
+    text = f"one\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\nsixteen"
+    cleaned = Redactor(b"k").clean(text).text.split("\n")
+    assert (cleaned[0], cleaned[15]) == ("one", "sixteen")
+    assert PLACEHOLDER.fullmatch(cleaned[1])
+    assert set(cleaned[2:15]) == {""}
+
+
+# --- everything else that is taken out --------------------------------------------------------------------
+
+
+def test_case_13_a_lone_surrogate_becomes_the_replacement_character() -> None:
+    cleaned = Redactor(b"k").clean("a\ud800b \ud83d\ude00")
+    assert cleaned.text == "a\ufffdb \ufffd\ufffd"
+    assert cleaned.removed == {"surrogate": 3}
+
+
+def test_case_14_nul_is_dropped_and_other_control_characters_stay() -> None:
+    cleaned = Redactor(b"k").clean("pass\0word=\0\x1b[1m\x07 tab\t")
+    assert cleaned.text == "password=\x1b[1m\x07 tab\t"
+    assert cleaned.removed == {"nul": 2}
+
+
+def test_nul_inside_a_secret_does_not_hide_it() -> None:
+    assert "838347Ae178B4a" not in Redactor(b"k").clean("ghp_16C7e42F292c69\00012E7710c838347Ae178B4a").text
+
+
+def test_line_ends_of_windows_become_newlines() -> None:
+    assert Redactor(b"k").clean("a\r\nb\r\r\nc\rd\r").text == "a\nb\nc\rd\r"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "blocks"),
+    [
+        ("a <private>x</private> b", "a  b", 1),
+        ("a < PRIVATE >x</ Private\t> b", "a  b", 1),
+        ("a\n<private>\nx\n</private>\nb", "a\n\n\n\nb", 1),
+        ("a<private>x<private>y</private>z</private>b", "ab", 1),
+        ("a<private>x</private>b<private>y</private>c", "abc", 2),
+        ("a <private>x", "a ", 1),
+        ("a </private> b", "a </private> b", 0),
+        ("<pri<private>x</private>vate>y</private>z", "z", 2),
+        ("<private-network> and <private key>", "<private-network> and <private key>", 0),
+    ],
+)
+def test_a_private_block_is_dropped(text: str, kept: str, blocks: int) -> None:
+    cleaned = Redactor(b"k").clean(text)
+    assert (cleaned.text, cleaned.removed.get("private", 0)) == (kept, blocks)
+
+
+def test_blocks_hidden_in_blocks_end_in_a_cut_and_not_in_a_leak() -> None:
+    text = "y</private>"
+    for _ in range(30):
+        text = f"<pri<private>x</private>vate>{text}"
+    assert "<private>" not in Redactor(b"k").clean("kept " + text * 3).text
+
+
+def test_a_users_own_pattern_is_redacted_as_custom(redactor: Redactor) -> None:
+    options = RedactOptions(extra_patterns=(r"EMP-\d{4}", r"x*"), engine=redactor.engine)
+    cleaned = Redactor(b"k", options).clean("é EMP-1234 met EMP-5678, password: Summer2024!")
+    assert PLACEHOLDER.sub("*", cleaned.text) == "é * met *, password: *"
+    assert cleaned.redactions == {"password": 1, "custom": 2}
+
+
+def test_a_pattern_that_does_not_compile_is_refused_with_its_text(redactor: Redactor) -> None:
+    with pytest.raises(ConfigError, match=r"'\(a'"):
+        Redactor(b"k", RedactOptions(extra_patterns=("(a",), engine=redactor.engine))
+
+
+# --- it fails closed --------------------------------------------------------------------------------------
+
+
+def test_case_58_a_rule_that_breaks_raises_and_says_nothing_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(raw: bytes, start: int, end: int) -> None:
+        raise ZeroDivisionError(raw.decode())
+
+    monkeypatch.setattr(secret_spans, "assigned", broken)
+    text = " ".join(["my", "password", "is", "kept", "from", "you"])
+    with pytest.raises(RedactionError, match=r"28 characters .*ZeroDivisionError") as caught:
+        Redactor(b"k").clean(text)
+    assert text not in "".join(traceback.format_exception(caught.value))
+
+
+def test_case_58_without_re2_the_standard_library_does_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    fallback = Redactor(b"k")
+    assert fallback.engine == "re"
+    assert fallback.clean("DB_PASSWORD=swordfish").redactions == {"password": 1}
+    with pytest.raises(ConfigError, match=r"pip install 'grounded-memory-mcp\[re2\]'"):
+        Redactor(b"k", RedactOptions(engine="re2"))
+
+
+# --- cost -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["password=", "a", "-----BEGIN PRIVATE KEY-----", "http://a:http://b@", "<private>", "eyJ", "cookie=", '"'],
+)
+def test_case_46_a_flood_costs_less_than_a_second_per_megabyte_and_grows_linearly(
+    redactor: Redactor, piece: str
+) -> None:
+    def cost(size: int) -> float:
+        text = piece * (size // len(piece))
+        started = time.process_time()
+        redactor.clean(text)
+        return time.process_time() - started
+
+    small, large = cost(50_000), cost(400_000)
+    assert large < 0.4
+    assert large < 0.05 or large < 24 * small
+
+
+# --- for all texts ----------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    [text for *_, text in set_1(4)]
+    + [secret for _, _, secret, _ in set_1(4)]
+    + SET_1["TRAPS"]
+    + [text for *_, text in SET_2["notations"](4)]
+    + [
+        "password",
+        "token",
+        "key ",
+        "secret",
+        "=",
+        ": ",
+        " is ",
+        '"',
+        "'",
+        "\\",
+        "\\n",
+        "\n",
+        "\r\n",
+        "\r",
+        "\0",
+        "\ud800",
+    ]
+    + ["://", "@", "a:", " -p", "mysql ", "curl -u ", "Bearer ", "login a password ", "cookie: a=", "sig=", "<private>"]
+    + [
+        "</private>",
+        "<pri",
+        "vate>",
+        "[REDACTED:password:ab12]",
+        "[REDACTED:x:0",
+        "ab12]",
+        "密码",
+        "é",
+        "sk-",
+        "eyJ",
+        ".",
+    ]
+)
+TEXTS = st.lists(PIECES | st.text(max_size=6), max_size=8).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS)
+def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+    once = Redactor(b"k").clean(text)
+    again = Redactor(b"k").clean(once.text)
+    assert again.text == once.text
+    assert (again.redactions, again.removed) == ({}, {})
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS)
+def test_both_engines_find_the_same(text: str) -> None:
+    re2 = pytest.importorskip("re2", reason="google-re2 is not installed: its engine is not tested")
+    assert re2
+    one, other = (Redactor(b"k", RedactOptions(engine=engine)).clean(text) for engine in ("re2", "re"))
+    assert one == other
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS)
+def test_lines_keep_their_numbers(text: str) -> None:
+    whole = re.sub(r"(?i)<[^<>]*private[^<>]*>", "", text.replace("\0", ""))
+    assert Redactor(b"k").clean(whole).text.count("\n") == whole.count("\n")
+
+
+# --- the tables -------------------------------------------------------------------------------------------
+
+
+def test_no_beginning_of_a_rule_runs_into_another() -> None:
+    anchors = list(secret_spans.rule_finders())
+    marks = [anchor for anchor in anchors if not anchor[-1:].isalnum()]
+    assert [(a, b) for a in marks for b in anchors if b.startswith(a[-1:]) and not b.startswith(a)] == []
+
+
+def test_the_version_of_the_rules_is_the_same_in_every_process() -> None:
+    code = "from grounded_mcp.ingest.redact import RULES_VERSION; print(RULES_VERSION)"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert re.fullmatch(r"[0-9a-f]{12}", RULES_VERSION)
+    assert other.stdout.strip() == RULES_VERSION
