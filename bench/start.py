@@ -36,9 +36,7 @@ def measure(args: argparse.Namespace) -> list[str]:
         }
         env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         env |= {"GROUNDED_HOME": str(Path(scratch, "home"))}
-        env["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent.parent), env.get("PYTHONPATH", "")]).rstrip(
-            os.pathsep
-        )
+        env["PYTHONPATH"] = str(Path(__file__).parent.parent)
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for turn in range(args.rounds + 1):
             for name, command in commands.items():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import ConfigError
 from grounded_mcp.ingest.facts import FactWriter
@@ -15,9 +16,11 @@ from grounded_mcp.memory import Memory, MemoryOptions
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.project import canonical_path, identify
 from grounded_mcp.settings import Settings
-from grounded_mcp.stores.base import Store
 from grounded_mcp.text import Analyzer
 from grounded_mcp.values import Project
+
+if TYPE_CHECKING:
+    from grounded_mcp.stores.sqlite import SqliteStore
 
 REDACTION_KEY = "redaction"
 
@@ -44,13 +47,13 @@ def open_memory(settings: Settings, *, cwd: Path | None = None, explicit_project
             batch_size=settings.embedding.batch_size,
             page_chars=settings.render.page_chars,
         ),
-        git_environment=settings.places.git_environment,
+        git_environment=settings.places.environment,
         hostname=socket.gethostname(),
         sources=settings.places.sources,
     )
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings) -> SqliteStore:
     """The configured store. Raises: ConfigError for an engine that is not there, StoreError."""
     location = settings.places.store
     if location.startswith(("postgres://", "postgresql://")):
@@ -66,5 +69,5 @@ def find_project(settings: Settings, cwd: Path, explicit: str | None = None) -> 
     by_folder = {canonical_path(folder): key for folder, key in settings.project_folders.items()}
     inside = [folder for folder in by_folder if here == folder or here.startswith(folder.rstrip("/") + "/")]
     configured = by_folder[max(inside, key=len)] if inside else settings.project_key
-    env = settings.places.git_environment
+    env = settings.places.environment
     return identify(cwd, explicit=explicit, configured=configured or None, env=env)

@@ -75,8 +75,8 @@ class Places:
     home: Path
     store: str
     sources: tuple[str, ...]
-    git_environment: Mapping[str, str] | None = None
-    """For calls of git: our variables without those by which a running git hook would redirect us."""
+    environment: Mapping[str, str] | None = None
+    """For child processes: our variables without those by which a running git hook would redirect git."""
 
 
 @dataclass(frozen=True, slots=True)

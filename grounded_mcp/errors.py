@@ -13,6 +13,7 @@
     |   |-- StoreDamaged      the file is corrupt or its derived indexes are
     |   |-- StoreForeign      the file is empty or belongs to something else
     |   |-- StoreNewer        the file was written by a newer version
+    |   |-- StoreMismatch     the index holds vectors of another model
     |   `-- StoreMoved        the file was moved, replaced or deleted while open
     |-- ModelError            the embedder cannot answer: recall goes on without it
     `-- RedactionError        a text could not be checked for secrets: it was not stored
@@ -82,6 +83,10 @@ class StoreForeign(StoreError):
 
 class StoreNewer(StoreError):
     """The file was written by a newer version of this package. It is left untouched."""
+
+
+class StoreMismatch(StoreError):
+    """The index holds vectors of another model. Vectors of two models never meet in one search."""
 
 
 class StoreMoved(StoreError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -129,10 +130,8 @@ def test_light_verbs_import_neither_the_mcp_sdk_nor_a_model_library(command: Com
         "import sys; from grounded_mcp.faces.cli import main\n"
         f"try: main({list(args)!r})\n"
         "except SystemExit: pass\n"
-        f"print('HEAVY', sorted({heavy!r} & sys.modules.keys() if False else set({heavy!r}) & set(sys.modules)))"
+        f"print('HEAVY', sorted(set({heavy!r}) & set(sys.modules)))"
     )
-    import subprocess
-
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=command.cwd,

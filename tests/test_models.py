@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import shutil
 import struct
 import subprocess
@@ -579,3 +580,25 @@ def test_the_bundled_folder_holds_its_licence_and_where_it_came_from() -> None:
     assert "Apache License" in (BUNDLED_FOLDER / "LICENSE").read_text(encoding="utf-8")
     assert "sentence-transformers/all-MiniLM-L6-v2" in (BUNDLED_FOLDER / "PROVENANCE.md").read_text(encoding="utf-8")
     assert all((BUNDLED_FOLDER / name).is_file() for name in FOLDER_FILES)
+
+
+def test_case_55_loading_a_model_leaves_no_trace_of_the_runtimes_telemetry(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("ORT_")}
+    program = (
+        "from grounded_mcp.models.catalog import EmbeddingOptions, load\n"
+        "load(EmbeddingOptions()).embed(['harbour'], 'query')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **kept,
+            "HOME": str(tmp_path),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "PYTHONPATH": str(Path(__file__).parent.parent),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [str(path) for path in tmp_path.rglob("*") if "onnxruntime" in path.name.lower()] == []

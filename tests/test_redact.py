@@ -25,6 +25,7 @@ DATA = Path(__file__).parent / "data" / "secrets"
 SET_1 = runpy.run_path(str(DATA / "make_cases.py"))
 SET_2 = runpy.run_path(str(DATA / "make_vendor_cases.py"))
 SEEDS = (1, 2, 3)
+SHARED = Redactor(b"k")
 PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9_]+:[0-9a-f]{4}\]")
 
 
@@ -32,7 +33,7 @@ PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9_]+:[0-9a-f]{4}\]")
 def redactor(request: pytest.FixtureRequest) -> Redactor:
     if request.param == "re2":
         pytest.importorskip("re2", reason="google-re2 is not installed: its engine is not tested")
-    return Redactor(b"key of the store", RedactOptions(engine=request.param))
+    return Redactor(b"k", RedactOptions(engine=request.param))
 
 
 def set_1(seed: int) -> list[tuple[str, str, str, str]]:
@@ -179,6 +180,12 @@ def test_code_and_prose_about_secrets_stay_as_they_are(redactor: Redactor, text:
     assert redactor.clean(text).text == text
 
 
+def test_a_long_token_of_mixed_characters_is_found_in_a_sentence_and_a_hash_is_not() -> None:
+    token, digest = "aV3kQ9xT7mZ2pL8wR4nB6yC1dF5hJ0sG", "d41d8cd98f00b204e9800998ecf8427e"
+    assert PLACEHOLDER.sub("*", SHARED.clean(f"so use {token} for now").text) == "so use * for now"
+    assert SHARED.clean(f"so use {digest} for now").text == f"so use {digest} for now"
+
+
 def test_a_placeholder_keeps_the_name_and_marks_equal_secrets() -> None:
     text = "A_TOKEN=q8Zr2LxV7tKw9BnM4cJd\nB_TOKEN=q8Zr2LxV7tKw9BnM4cJd\nC_TOKEN=Zr2LxV7tKw9BnM4cJd5q"
     first, second, third = Redactor(b"k").clean(text).text.split("\n")
@@ -300,9 +307,9 @@ def test_case_46_a_flood_costs_less_than_a_second_per_megabyte_and_grows_linearl
         redactor.clean(text)
         return time.process_time() - started
 
-    small, large = cost(50_000), cost(400_000)
-    assert large < 0.4
-    assert large < 0.05 or large < 24 * small
+    small, large = (min(cost(size) for _ in range(3)) for size in (25_000, 200_000))
+    assert large < 0.2
+    assert large < 0.02 or large < 24 * small
 
 
 # --- for all texts ----------------------------------------------------------------------------------------
@@ -348,29 +355,26 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES | st.text(max_size=6), max_size=8).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_cleaning_twice_is_cleaning_once(text: str) -> None:
-    once = Redactor(b"k").clean(text)
-    again = Redactor(b"k").clean(once.text)
+    once = SHARED.clean(text)
+    again = SHARED.clean(once.text)
     assert again.text == once.text
     assert (again.redactions, again.removed) == ({}, {})
 
 
-@settings(max_examples=150, deadline=None)
-@given(TEXTS)
-def test_both_engines_find_the_same(text: str) -> None:
-    re2 = pytest.importorskip("re2", reason="google-re2 is not installed: its engine is not tested")
-    assert re2
-    one, other = (Redactor(b"k", RedactOptions(engine=engine)).clean(text) for engine in ("re2", "re"))
-    assert one == other
+@settings(max_examples=200, deadline=None)
+@given(text=TEXTS)
+def test_both_engines_find_the_same(redactor: Redactor, text: str) -> None:
+    assert redactor.clean(text) == SHARED.clean(text)
 
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS)
 def test_lines_keep_their_numbers(text: str) -> None:
-    whole = re.sub(r"(?i)<[^<>]*private[^<>]*>", "", text.replace("\0", ""))
-    assert Redactor(b"k").clean(whole).text.count("\n") == whole.count("\n")
+    without_tags = text.replace("\0", "").replace("<", "")
+    assert SHARED.clean(without_tags).text.count("\n") == without_tags.count("\n")
 
 
 # --- the tables -------------------------------------------------------------------------------------------

@@ -162,8 +162,8 @@ def test_t5_case_44_an_index_of_another_model_is_left_alone_and_switching_back_n
         0,
         0,
         3,
-        "The index was built with hashing/16/1 (16 dimensions); the configured model is hashing/8/1 (8). "
-        "Run `grounded-mcp sync --reembed`, or set embedding.model back.",
+        "The index holds vectors of hashing/16/1 (16 dimensions), not of hashing/8/1 (8). "
+        "Configure that model again, or rebuild the vectors with `grounded-mcp sync --reembed`.",
     )
     assert states(store) == {"ok": 10, "pending": 3}
     assert nearest(store, "the color of item 7 is shade-49") == "f7"

@@ -135,6 +135,24 @@ def _status(args: argparse.Namespace) -> None:
         _report(args, status_envelope(result), terminal.status(result))
 
 
+def _doctor(args: argparse.Namespace) -> int:
+    from grounded_mcp.assemble import open_store
+
+    with closing(open_store(_settings(args))) as store:
+        if args.repair:
+            report = store.repair()
+            found, left = report.found, report.left
+            kept = str(report.kept or "")
+        else:
+            found = left = store.check()
+            kept = ""
+        lines = [*(f"found     {_clean(problem)}" for problem in found), *(["sound"] if not left else [])]
+        lines += [f"repaired; the store as it was: {_clean(kept)}"] if kept else []
+        lines += ["`grounded-mcp doctor --repair` rebuilds what is derived from the text"] if left and not kept else []
+        _report(args, {"found": found, "left": left, "kept": kept or None}, "\n".join(lines))
+        return 1 if left else 0
+
+
 def _serve(args: argparse.Namespace) -> None:
     from grounded_mcp.config import load
     from grounded_mcp.faces.server import serve
@@ -153,7 +171,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"grounded-mcp {__version__}")
     parser.set_defaults(run=_serve, transport="stdio", host=None, port=None, project=None)
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_add_quickstart, _add_sync, _add_recall, _add_remember, _add_open, _add_status, _add_serve):
+    for add in (
+        _add_quickstart,
+        _add_sync,
+        _add_recall,
+        _add_remember,
+        _add_open,
+        _add_status,
+        _add_doctor,
+        _add_serve,
+    ):
         add(verbs)
     return parser
 
@@ -218,6 +245,11 @@ def _add_open(verbs: _Verbs) -> None:
 
 def _add_status(verbs: _Verbs) -> None:
     _verb(verbs, "status", _status, "show the project and why it was chosen, the store and the model")
+
+
+def _add_doctor(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "doctor", _doctor, "check the store; exit 1 if something is wrong with it")
+    verb.add_argument("--repair", action="store_true", help="rebuild indexes and vectors' copies from the stored text")
 
 
 def _add_serve(verbs: _Verbs) -> None:

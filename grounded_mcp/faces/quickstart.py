@@ -7,7 +7,9 @@ client gets. Without a project of one's own a small bundled example is used, in 
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -24,6 +26,7 @@ from grounded_mcp.faces.progress import bar
 from grounded_mcp.settings import Settings
 
 EXAMPLE = Path(__file__).parent.parent / "example"
+EXAMPLE_KEY = "harbour"
 EXAMPLE_QUESTION = "How do I roll back a bad release in production?"
 MODEL_WAIT_S = 60.0
 VECTOR_BUDGET_S = 120.0
@@ -56,7 +59,7 @@ def _subject(settings: Settings, path: Path) -> Iterator[tuple[Settings, Path, b
         shutil.copytree(EXAMPLE, example)
         home = Path(scratch, "home")
         places = dataclasses.replace(settings.places, home=home, store=str(home / "memory.db"))
-        yield dataclasses.replace(settings, places=places, project_dir=example), example, True
+        yield dataclasses.replace(settings, places=places, project_dir=example, project_key=EXAMPLE_KEY), example, True
 
 
 def _has_documents(folder: Path) -> bool:
@@ -101,7 +104,17 @@ def _ask(settings: Settings, folder: Path, question: str) -> dict[str, Any]:
     """One ``ground_recall`` through the SDK's own client and a child process."""
     import anyio
 
-    return anyio.run(_asked, settings, folder, question)
+    try:
+        return anyio.run(_asked, settings, folder, question)
+    except GroundedError:
+        raise
+    except Exception as error:
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        raise GroundedError(
+            f"The server could not be asked over MCP: {cause}.", "Run `grounded-mcp status`."
+        ) from error
 
 
 async def _asked(settings: Settings, folder: Path, question: str) -> dict[str, Any]:
@@ -112,7 +125,14 @@ async def _asked(settings: Settings, folder: Path, question: str) -> dict[str, A
         command=sys.executable,
         args=["-m", "grounded_mcp", "serve"],
         cwd=str(folder),
-        env={"GROUNDED_HOME": str(settings.places.home), "GROUNDED_STORE": settings.places.store},
+        env={
+            **(settings.places.environment or {}),
+            "PYTHONPATH": str(Path(__file__).parent.parent.parent),  # so that it runs from a checkout too
+            "GROUNDED_HOME": str(settings.places.home),
+            "GROUNDED_STORE": settings.places.store,
+            "GROUNDED_PROJECT__KEY": settings.project_key,
+            "GROUNDED_SERVER__LOG_LEVEL": "warning",
+        },
     )
     async with Client(server) as client:
         with anyio.move_on_after(MODEL_WAIT_S):
@@ -132,15 +152,18 @@ def _shown(answer: Mapping[str, Any]) -> str:
     for card in answer["data"]:
         where = card.get("path", card.get("title", ""))
         ranks = " + ".join(f"{lane} rank {rank + 1}" for lane, rank in card["ranks"].items())
-        text = card["text"].partition(">")[2].rpartition("</")[0]
+        text = terminal.plain(html.unescape(card["text"].partition(">")[2].rpartition("</")[0]))
         lines += [f"\n{card['rank']:>2}. {where}:{card.get('lines', '')}  {card.get('heading', '')}"]
         lines += [f"    {ranks}, score {card['score']}", *(f"    | {line}" for line in text.splitlines()[:6])]
     return "\n".join(lines) if answer["data"] else f"{head}\n{meta['guidance']}"
 
 
 def _connecting() -> str:
-    command = shutil.which("grounded-mcp") or f"{sys.executable} -m grounded_mcp"
-    entry = json.dumps({"mcpServers": {"grounded": {"command": command, "args": []}}})
+    script = Path(sys.executable).with_name("grounded-mcp")
+    found = str(script) if script.exists() else shutil.which("grounded-mcp")
+    argv = [found] if found else [sys.executable, "-m", "grounded_mcp"]
+    command = shlex.join(argv)
+    entry = json.dumps({"mcpServers": {"grounded": {"command": argv[0], "args": argv[1:]}}})
     return (
         "\nConnect a client (the command needs no arguments):\n"
         f"  Claude Code   claude mcp add grounded -s user -- {command}\n"

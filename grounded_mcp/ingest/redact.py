@@ -2,7 +2,8 @@
 
 Drops NUL and ``<private>`` blocks, repairs lone surrogates and line ends, and replaces secrets by a placeholder
 that says what was there. Knows nothing about where a text comes from or goes to. What looks like a secret is in
-the ``secret_*`` tables; bare random characters with no name, prefix or notation around them are not found.
+the ``secret_*`` rooms. Not found are hex and other characters of one case, or fewer than 32 characters, that stand
+in a sentence with no name, prefix or notation around them: they could as well be a hash or an identifier.
 """
 
 from __future__ import annotations
@@ -99,16 +100,16 @@ class Redactor:
         return Cleaned(Clean(text), dict(redactions), {kind: n for kind, n in removed.items() if n})
 
     def _without_secrets(self, text: str, redactions: Counter[str]) -> str:
+        """What a secret hid, another pass finds ("x]TOKEN=..."): it is done until nothing is found."""
         raw = text.encode()
-        spans = self._scanner.spans(raw)
-        if not spans:
-            return text
-        parts, at = [], 0
-        for span in spans:
-            redactions[span.kind] += 1
-            parts += [raw[at : span.start], self._placeholder(span.kind, raw[span.start : span.end])]
-            at = span.end
-        return b"".join([*parts, raw[at:]]).decode()
+        while spans := self._scanner.spans(raw):
+            parts, at = [], 0
+            for span in spans:
+                redactions[span.kind] += 1
+                parts += [raw[at : span.start], self._placeholder(span.kind, raw[span.start : span.end])]
+                at = span.end
+            raw = b"".join([*parts, raw[at:]])
+        return raw.decode()
 
     def _without_matches(self, pattern: re.Pattern[str], text: str, redactions: Counter[str]) -> str:
         """Without what a user's own pattern matches, between the placeholders that are there already."""

@@ -22,7 +22,7 @@ from grounded_mcp.ingest.secret_values import (
     longest_stretch,
 )
 
-Kind = Literal["password", "secret", "token", "key", "credential"]
+Kind = Literal["password", "secret", "token", "key", "api_key", "credential"]
 # "line": the value is all that follows. "call" and "loose" are weak signs: password("x"), "token x".
 Notation = Literal["plain", "line", "env", "flag", "prose", "loose", "call"]
 
@@ -51,7 +51,7 @@ _DESCRIBES = frozenset(
     location manager map mapping max message method min mode name names number object page param parameter
     params path pattern per placeholder policy pool position prefix prompt provider reference ref regex required
     response rotation rule rules salt schema scheme scope seconds service set sha size source spec state status
-    store suffix text time timeout title ttl type types uri url usage used validation validator version
+    store suffix text the time timeout title ttl type types uri url usage used validation validator version
     window""".split()
 )
 # A key with one of these before it is public, or sorts and finds things.
@@ -75,7 +75,7 @@ _OPERATOR = re.compile(
         | > )
     | (?P<prose>[ \t]{1,4}(?:is|was)[ \t:]|'s[ ]|[ ]?(?:\xe6\x98\xaf|\xe4\xb8\xba|\xe7\x82\xba|\xe3\x81\xaf))
     | (?P<call>[ ]?,|\()
-    | (?P<loose>[ ]\|[ ]|[ ]\() )[ \t]{0,16}
+    | (?P<loose>[ ](?:\||-|\xe2\x80\x93)[ ]|[ ]\() )[ \t]{0,16}
     (?P<wrap>[A-Za-z_][A-Za-z0-9_:.]{0,40}!?\()?""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -122,6 +122,8 @@ def assigned(raw: bytes, start: int, end: int) -> Value | None:
     kind = KINDS[raw[start:end].lower()]
     before = raw[max(0, start - 40) : start]
     lead = before[len(before.rstrip(_NAME_BYTES)) :]
+    if kind == "key" and before.rstrip(b" _.-").lower().endswith(_GLUE):
+        kind = "api_key"
     stop = _name_end(raw, start, end, lead, kind)
     if stop is None:
         return None
@@ -146,7 +148,7 @@ def _name_end(raw: bytes, start: int, end: int, lead: bytes, kind: Kind) -> int 
         return None
     if lead:
         words = [word.lower() for word in PIECE.findall(lead)]
-        if b"public" in words or (kind == "key" and words and words[-1] in _NO_SECRET_KEY):
+        if b"public" in words or (kind in ("key", "api_key") and words and words[-1] in _NO_SECRET_KEY):
             return None
     return stop
 

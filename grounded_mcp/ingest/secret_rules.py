@@ -127,9 +127,10 @@ _COMMANDS = (
     _rule("password", (b" -u",), rb" -u[ =]?<Q>[^\s%\"'\\]{1,64}%<W>", _typed, (b"smb", b"rpcclient")),
     _rule("password", (b" -a",), rb" -a {1,3}<Q><W>", _typed, (b"redis-cli",)),
     _rule("password", (b" -a",), rb" -a {1,3}<Q>[^\s:\"'\\]{1,64}:<W>", _typed, (b"http ", b"https ")),
+    _rule("token", (b"login",), rb"login {1,3}<Q>([a-z0-9_.-]{20,256})", _token),
     _rule("password", (b" -w",), rb" -w {1,3}<Q><W>", _typed, (b"ldap",)),
     _rule("password", (b" /p",), rb" /p:<Q><W>", _typed, (b"freerdp", b"rdesktop")),
-    _rule("password", (b"pass",), rb"pass:<W>", _typed, (b"openssl",)),
+    _rule("password", (b" pass",), rb" pass:<W>", _typed, (b"openssl",)),
     _rule("password", (b"net user",), rb"net user [^\s/]{1,64} <Q><W>", _typed),
     _rule("password", (b"htpasswd",), rb"htpasswd (?:-[a-z]{1,6} ){1,3}\S{1,128} \S{1,64} <Q><W>", _typed),
     _rule("password", (b"sqlplus",), rb"sqlplus (?:-[a-z]{1,9} ){0,4}[^\s/]{1,64}/<Q>([^\s@\"'\\]{3,128})", _typed),
@@ -145,7 +146,7 @@ _COMMANDS = (
         (b"identified",),
         rb"identified {1,3}(?:with {1,3}[a-z0-9_]{1,40} {1,3})?by {1,3}(?:password )?\\*[\"']([^\"'\\\n]{3,128})",
     ),
-    _rule("password", (b"password",), rb"password '([^'\\\n]{3,128})'", _literal, (b"user ", b"role ")),
+    _rule("password", (b" password",), rb" password '([^'\\\n]{3,128})'", _literal, (b"user ", b"role ")),
 )
 
 _FILES_AND_CODE = (

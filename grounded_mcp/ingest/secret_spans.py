@@ -21,7 +21,7 @@ from grounded_mcp.ingest.secret_assign import KINDS, assigned
 from grounded_mcp.ingest.secret_blocks import armored, beheaded, cookies
 from grounded_mcp.ingest.secret_rules import RULES, Rule
 from grounded_mcp.ingest.secret_values import is_placeholder, is_random
-from grounded_mcp.ingest.secret_vendors import SHAPES, VENDORS, Vendor, is_prefixed_token
+from grounded_mcp.ingest.secret_vendors import SHAPES, VENDORS, Vendor, is_opaque_token
 
 
 class Hit(Protocol):
@@ -148,17 +148,26 @@ def _cookies(page: Page, at: int) -> Iterator[Span]:
 
 
 def _shaped(search: Search, page: Page) -> Iterator[Span]:
-    """Tokens without a known prefix; not the names of files, hosts and mailboxes, which look the same."""
+    """Tokens that no table knows; not the names of files, hosts and mailboxes, which look the same."""
     for hit in search.finditer(page.view):
         start, end = hit.span()
-        run, after = page.view[start:end], page.view[end : end + 2]
-        if page.view[max(0, start - 1) : start] in (b"/", b".", b"@") or _HOST_OR_FILE.match(after):
+        run = page.view[start:end]
+        if page.view[max(0, start - 1) : start] in (b"/", b".", b"@") or _HOST_OR_FILE.match(page.view, end):
             continue
-        for shape in SHAPES:
-            match = shape.pattern.fullmatch(run)
-            span = match and is_prefixed_token(run, match[1]) and page.settle(Span(start, end, shape.kind, 2))
-            if span:
-                yield span
+        kind = next((shape.kind for shape in SHAPES if shape.fits(run)), None)
+        if kind is None and is_opaque_token(run) and _stands_alone(page, start, end):
+            kind = "opaque_token"
+        span = kind and page.settle(Span(start, end, kind, 2))
+        if span:
+            yield span
+
+
+def _stands_alone(page: Page, start: int, end: int) -> bool:
+    """As a word of a sentence ("use X for now"), or as the only argument of a call."""
+    before, after = page.view[max(0, start - 2) : start], page.view[end : end + 2]
+    if before in (b'("', b"('"):
+        return after in (b'")', b"')")
+    return before[:1].isalpha() and before[1:] == b" " and after[:1] in (b" ", b",", b".", b"\n", b"")
 
 
 # --- searches ---------------------------------------------------------------------------------------------

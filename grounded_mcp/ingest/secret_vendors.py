@@ -200,6 +200,10 @@ class Shape:
     kind: str
     pattern: re.Pattern[bytes]
 
+    def fits(self, run: bytes) -> bool:
+        match = self.pattern.fullmatch(run)
+        return match is not None and is_prefixed_token(run, match[1])
+
 
 def _vendors() -> tuple[Vendor, ...]:
     rows = []
@@ -247,10 +251,26 @@ def is_prefixed_token(run: bytes, secret: bytes) -> bool:
     Its longest piece must be random: 16 characters of any alphabet after a word that says "secret"; of both
     cases with several digits, or 32 of any, without one. A word that says "identifier" rules it out.
     """
-    words = set(re.split(rb"[_-]", run[: len(run) - len(secret)].rstrip(b"_-").lower()))
+    words = _words(run[: len(run) - len(secret)])
     core = longest_stretch(secret)
     if words & ID_WORDS or not is_random(core) or (len(core) == 24 and core.startswith(b"01")):
         return False
+    return bool(words & SECRET_WORDS) or _is_mixed(core) or len(core) >= 32
+
+
+def is_opaque_token(run: bytes) -> bool:
+    """Whether a run with nothing to tell what it is reads like a token: 32 to 64 characters of both cases and digits.
+
+    Hex and other text of one case could as well be a hash.
+    """
+    return 32 <= len(run) <= 64 and not _words(run) & ID_WORDS and _is_mixed(longest_stretch(run))
+
+
+def _words(run: bytes) -> set[bytes]:
+    return set(re.split(rb"[_-]", run.rstrip(b"_-").lower()))
+
+
+def _is_mixed(core: bytes) -> bool:
     pieces = PIECE.findall(core)
-    mixed = core.lower() != core != core.upper() and len(core) <= 2.4 * len(pieces)
-    return bool(words & SECRET_WORDS) or mixed or len(core) >= 32
+    digits = sum(piece.isdigit() for piece in pieces)
+    return len(core) >= 16 and digits > 1 and core.lower() != core != core.upper() and len(core) <= 2.4 * len(pieces)

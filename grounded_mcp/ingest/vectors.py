@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from grounded_mcp.errors import ModelError
+from grounded_mcp.errors import ModelError, StoreMismatch
 from grounded_mcp.stores.base import MAX_BATCH, Store
+from grounded_mcp.stores.rules import check_space
 from grounded_mcp.values import PassageId, Space, Vector
 
 LEASE = "vectors"
@@ -82,7 +83,7 @@ def backfill(
                 while not stop() and _batch(store, embedder, space, size, tally):
                     if progress is not None:
                         progress(tally.done, max(tally.done, tally.total))
-    except ModelError as error:
+    except (ModelError, StoreMismatch) as error:
         tally.reason = str(error)
     seconds = time.monotonic() - started
     return BackfillReport(tally.embedded, tally.none, _waiting(store), seconds, tally.reason)
@@ -111,7 +112,7 @@ def _batch(store: Store, embedder: PassageEmbedder, space: Space, size: int, tal
         if not mine:
             tally.reason = "Another process is adding vectors to this store."
             return False
-        _check(store.space(), space)
+        check_space(store.space(), space)
         pending = store.pending(size, after=tally.after)
         if not pending:
             return False
@@ -121,14 +122,3 @@ def _batch(store: Store, embedder: PassageEmbedder, space: Space, size: int, tal
         tally.none += vectors.count(None)
     tally.after = pending[-1].id
     return True
-
-
-def _check(held: Space | None, wanted: Space) -> None:
-    """Vectors of two models never meet in one index (R16)."""
-    if held is not None and held != wanted:
-        raise ModelError(
-            "mismatch",
-            f"The index was built with {held.model} ({held.dimensions} dimensions); "
-            f"the configured model is {wanted.model} ({wanted.dimensions}).",
-            "Run `grounded-mcp sync --reembed`, or set embedding.model back.",
-        )

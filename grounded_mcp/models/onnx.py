@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import platformdirs
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
@@ -144,6 +145,7 @@ def load(options: EmbeddingOptions) -> OnnxEmbedder:
     Nothing touches the network unless ``options.allow_download``. Raises: ModelError, "missing" for a model that is not
     on this machine, "failed" for one that is damaged or does not load.
     """
+    onnxruntime.disable_telemetry_events()  # where it is not the environment that decides (see this package's init)
     with suppress(ImportError):
         from loguru import logger
 

@@ -61,54 +61,58 @@ def fuse(rankings: Sequence[Ranking], options: FusionOptions) -> tuple[Candidate
 
     ``fused`` is the sum of the votes' values; with z-scores, the logistic function of that sum.
     """
-    votes, kinds = _votes(rankings)
-    scores = _FUSIONS[options.mode](rankings, votes, options)
-    fused = (
-        Candidate(id=id_, kind=kinds[id_], fused=score, votes=tuple(votes[id_]), score=score)
-        for id_, score in scores.items()
-    )
+    found, kinds = _found(rankings)
+    poll = _POLLS[options.mode](rankings, options)
+    scale = _logistic if options.mode == "normalized" and options.normalization == "zscore" else float
+    fused = []
+    for id_, lanes in found.items():
+        votes = poll(id_, lanes)
+        score = scale(math.fsum([vote.value for vote in votes]))
+        fused.append(Candidate(id=id_, kind=kinds[id_], fused=score, votes=votes, score=score))
     return tuple(sorted(fused, key=lambda c: (-round(c.fused, 9), c.id)))
 
 
-def _votes(rankings: Sequence[Ranking]) -> tuple[dict[PassageId, list[Vote]], dict[PassageId, Kind]]:
-    votes: dict[PassageId, list[Vote]] = defaultdict(list)
+_Lanes = Mapping[LaneName, tuple[int, float]]
+"""Where one passage was found: rank and native score by lane."""
+_Poll = Callable[[PassageId, _Lanes], tuple[Vote, ...]]
+
+
+def _found(
+    rankings: Sequence[Ranking],
+) -> tuple[dict[PassageId, dict[LaneName, tuple[int, float]]], dict[PassageId, Kind]]:
+    found: dict[PassageId, dict[LaneName, tuple[int, float]]] = defaultdict(dict)
     kinds: dict[PassageId, Kind] = {}
     for ranking in rankings:
         for rank, hit in enumerate(ranking.hits):
             kinds[hit.passage] = ranking.kind
-            votes[hit.passage].append(Vote(ranking.lane, rank, hit.score, 0.0))
-    return votes, kinds
+            found[hit.passage][ranking.lane] = (rank, hit.score)
+    return found, kinds
 
 
-def _rrf(
-    rankings: Sequence[Ranking], votes: dict[PassageId, list[Vote]], options: FusionOptions
-) -> dict[PassageId, float]:
-    """Sum of 1 / (k + rank), 0-based ranks within a source kind (Recall & ranking page, "The fusion")."""
-    scores: dict[PassageId, float] = {}
-    for id_, cast in votes.items():
-        cast[:] = [replace(vote, value=1.0 / (options.k + (vote.rank or 0))) for vote in cast]
-        scores[id_] = math.fsum(v.value for v in cast)
-    return scores
+def _rrf(_rankings: Sequence[Ranking], options: FusionOptions) -> _Poll:
+    """1 / (k + rank), 0-based ranks within a source kind (Recall & ranking page, "The fusion")."""
+
+    def poll(_id: PassageId, lanes: _Lanes) -> tuple[Vote, ...]:
+        return tuple([Vote(lane, rank, native, 1.0 / (options.k + rank)) for lane, (rank, native) in lanes.items()])
+
+    return poll
 
 
-def _normalized(
-    rankings: Sequence[Ranking], votes: dict[PassageId, list[Vote]], options: FusionOptions
-) -> dict[PassageId, float]:
+def _normalized(rankings: Sequence[Ranking], options: FusionOptions) -> _Poll:
     """Each lane's scores on one scale, weighted and averaged, on 0..1 (R7).
 
     z-scores are averaged and passed through the logistic function; min-max values already lie on 0..1.
     """
     arms = _arms(rankings, options)
-    scores: dict[PassageId, float] = {}
-    for id_, cast in votes.items():
-        present = {vote.lane: vote for vote in cast}
-        cast[:] = [
-            replace(present.get(lane) or Vote(lane, None, None, 0.0), value=arm.share(id_))
-            for lane, arm in arms.items()
-        ]
-        mean = math.fsum(vote.value for vote in cast)
-        scores[id_] = _logistic(mean) if options.normalization == "zscore" else mean
-    return scores
+
+    def poll(id_: PassageId, lanes: _Lanes) -> tuple[Vote, ...]:
+        votes = []
+        for lane, arm in arms.items():
+            rank, native = lanes.get(lane, (None, None))
+            votes.append(Vote(lane, rank, native, arm.share(id_)))
+        return tuple(votes)
+
+    return poll
 
 
 def _arms(rankings: Sequence[Ranking], options: FusionOptions) -> dict[LaneName, _Arm]:
@@ -147,6 +151,8 @@ def _logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-_Fusion = Callable[[Sequence[Ranking], dict[PassageId, list[Vote]], FusionOptions], dict[PassageId, float]]
-_FUSIONS: Mapping[FusionMode, _Fusion] = {"rrf": _rrf, "normalized": _normalized}
+_POLLS: Mapping[FusionMode, Callable[[Sequence[Ranking], FusionOptions], _Poll]] = {
+    "rrf": _rrf,
+    "normalized": _normalized,
+}
 _SCALES: Mapping[Normalization, Callable[[Mapping[PassageId, float]], _Arm]] = {"zscore": _zscore, "min_max": _min_max}

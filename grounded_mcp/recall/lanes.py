@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grounded_mcp.errors import ModelError
+from grounded_mcp.errors import ModelError, StoreMismatch
 from grounded_mcp.stores.base import Store
-from grounded_mcp.values import Degradation, Filter, Hit, Kind, Query, Ranking, Vector
+from grounded_mcp.values import Degradation, Filter, Hit, Kind, Query, Ranking, Space, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,13 @@ def lexical(store: Store, terms: Sequence[str], query: Query, depth: int) -> tup
     )
 
 
-def vector(store: Store, embedded: Vector, query: Query, depth: int, floor: float) -> tuple[Ranking, ...]:
-    """Cosine similarity to the embedded query; candidates below ``floor`` do not enter (R4)."""
+def vector(store: Store, embedded: Vector, space: Space, query: Query, depth: int, floor: float) -> tuple[Ranking, ...]:
+    """Cosine similarity to the embedded query; candidates below ``floor`` do not enter (R4).
+
+    Raises: StoreMismatch when the index is of another ``space`` than the query's vector.
+    """
     return tuple(
-        Ranking("vector", kind, above(store.nearest(embedded, scope_for(kind, query), depth), floor))
+        Ranking("vector", kind, above(store.nearest(embedded, scope_for(kind, query), depth, space=space), floor))
         for kind in query.kinds
     )
 
@@ -50,6 +53,7 @@ def above(hits: tuple[Hit, ...], floor: float) -> tuple[Hit, ...]:
     return tuple(hit for hit in hits if hit.score >= floor)
 
 
-def degradation(error: ModelError) -> Degradation:
+def degradation(error: ModelError | StoreMismatch) -> Degradation:
     """What an unanswered vector lane is reported as (R16)."""
-    return Degradation(error.code, error.message, error.remedy)
+    code = error.code if isinstance(error, ModelError) else "mismatch"
+    return Degradation(code, error.message, error.remedy)

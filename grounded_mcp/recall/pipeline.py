@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from grounded_mcp.errors import ModelError
+from grounded_mcp.errors import ModelError, StoreMismatch
 from grounded_mcp.recall import lanes
 from grounded_mcp.recall.fusion import FusionOptions, fuse
 from grounded_mcp.recall.lanes import GatherOptions
 from grounded_mcp.recall.pressure import BoostOptions, press
 from grounded_mcp.recall.shape import Shaped, ShapeOptions, shape
 from grounded_mcp.stores.base import Space, Store
+from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
 from grounded_mcp.tokens import Ask
 from grounded_mcp.values import Candidate, Degradation, Mode, Query, Ranking, Recall, Stats, Vector
@@ -105,63 +106,59 @@ def _gather(query: Query, ports: Ports, options: RecallOptions) -> _Gathered:
     depth = options.gather.depth(query.limit)
     words = ports.analyzer.query_words(query.text)
     terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
-    started = time.perf_counter()
+    watch = _Watch()
     waiting, fault = _begin(query, ports)
-    rankings: tuple[Ranking, ...] = ()
-    if query.mode != "vector" or fault:
-        rankings = lanes.lexical(ports.store, terms, query, depth)
-    lexical_done = time.perf_counter()
-    embedded, fault = _await(waiting, fault)
-    embed_done = time.perf_counter()
+    found = lanes.lexical(ports.store, terms, query, depth) if query.mode != "vector" or fault else ()
+    watch.lap("db")
+    near: tuple[Ranking, ...] = ()
     floor = None
-    if embedded is not None and ports.embedder is not None:
-        floor = ports.embedder.floor if options.floor is None else options.floor
-        rankings = (*lanes.vector(ports.store, embedded, query, depth, floor), *rankings)
-    elif query.mode == "vector" and not rankings:
-        rankings = lanes.lexical(ports.store, terms, query, depth)
-    vector_done = time.perf_counter()
-    db_ms = (lexical_done - started + vector_done - embed_done) * 1e3
-    embed_ms = (embed_done - started) * 1e3 if waiting else 0.0
-    return _Gathered(rankings, words, fault, floor, embed_ms, db_ms)
+    if waiting is not None and ports.embedder is not None:
+        try:
+            embedded, space = waiting(), ports.embedder.space
+            watch.lap("embed")
+            floor = ports.embedder.floor if options.floor is None else options.floor
+            near = lanes.vector(ports.store, embedded, space, query, depth, floor)
+        except (ModelError, StoreMismatch) as error:
+            watch.lap("embed")
+            fault = lanes.degradation(error)
+            found = found or lanes.lexical(ports.store, terms, query, depth)
+    watch.lap("db")
+    return _Gathered((*near, *found), words, fault, floor, watch.ms["embed"], watch.ms["db"])
 
 
 def _begin(query: Query, ports: Ports) -> tuple[Callable[[], Vector] | None, Degradation | None]:
-    """Start embedding the query, unless vectors are off, not wanted, or could not be compared with the index."""
+    """Start embedding the query, unless vectors are off, not wanted, or there is nothing to compare it with."""
     if query.mode == "lexical" or ports.embedder is None:
         return None, None
     try:
         waiting = ports.embedder.begin(query.text)
-        _check_space(ports.store, ports.embedder.space)
-    except ModelError as error:
+        _check_index(ports.store, ports.embedder.space)
+    except (ModelError, StoreMismatch) as error:
         return None, lanes.degradation(error)
     return waiting, None
 
 
-def _await(waiting: Callable[[], Vector] | None, fault: Degradation | None) -> tuple[Vector | None, Degradation | None]:
-    if waiting is None:
-        return None, fault
-    try:
-        return waiting(), None
-    except ModelError as error:
-        return None, lanes.degradation(error)
-
-
-def _check_space(store: Store, wanted: Space) -> None:
-    """Vectors of two models are never mixed in one search (R16, T5)."""
+def _check_index(store: Store, wanted: Space) -> None:
+    """Raises: StoreMismatch for an index of another model (R16, T5), ModelError for one without any vector yet."""
     held = store.space()
-    if held is not None and held != wanted:
-        raise ModelError(
-            "mismatch",
-            f"The index was built with {held.model} ({held.dimensions} dimensions); "
-            f"the configured model is {wanted.model} ({wanted.dimensions}).",
-            "Run `grounded-mcp sync --reembed`, or set embedding.model back.",
-        )
+    check_space(held, wanted)
     if held is None and store.pending(1):
         raise ModelError(
-            "missing",
-            "No stored text has a vector yet.",
-            "`grounded-mcp sync` or a running server adds them.",
+            "missing", "No stored text has a vector yet.", "A running server or `grounded-mcp sync` adds them."
         )
+
+
+class _Watch:
+    """Milliseconds by what they were spent on. The wait for the model counts only beyond the lexical search."""
+
+    def __init__(self) -> None:
+        self.ms = {"db": 0.0, "embed": 0.0}
+        self._last = time.perf_counter()
+
+    def lap(self, spent_on: str) -> None:
+        now = time.perf_counter()
+        self.ms[spent_on] += (now - self._last) * 1e3
+        self._last = now
 
 
 def _fetch(fused: Sequence[Candidate], store: Store) -> tuple[list[Candidate], float]:

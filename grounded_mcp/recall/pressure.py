@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from grounded_mcp.values import GLOBAL_SCOPE, Candidate, Item, Kind, Nudge, Query
@@ -39,7 +39,7 @@ def press(candidate: Candidate, query: Query, options: BoostOptions) -> Candidat
     item = candidate.found.item
     nudges = tuple(n for n in _RULES.get(item.kind, _none)(item, query, options) if n.factor != 1.0)
     score = candidate.fused * math.prod(nudge.factor for nudge in nudges)
-    return replace(candidate, nudges=nudges, score=score)
+    return Candidate(candidate.id, candidate.kind, candidate.fused, candidate.votes, nudges, score, candidate.found)
 
 
 def _fact(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:

@@ -96,7 +96,8 @@ class Store(Protocol):
         """The ``k`` passages of highest cosine similarity, best first, ties by passage id.
 
         ``space``, when given, has to be the one in force, checked in the snapshot that is searched: another process
-        may have changed the model meanwhile. Raises: StoreError when it is not, or the vector does not fit.
+        may have changed the model meanwhile. Raises: StoreMismatch when it is not, StoreError for a vector that does
+        not fit.
         """
         ...
 

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from grounded_mcp.errors import StoreError
+from grounded_mcp.errors import StoreError, StoreMismatch
 from grounded_mcp.values import Filter, Item, Passage, Space, Vector
 
 MAX_K = 4096
@@ -72,9 +72,9 @@ def unpack_vector(vector: Vector, dimensions: int) -> tuple[float, ...]:
 
 
 def check_space(held: Space | None, given: Space) -> None:
-    """Vectors of two models are never mixed (T5, case 44). Raises: StoreError when ``given`` is not the one held."""
+    """Vectors of two models are never mixed (T5, case 44). Raises: StoreMismatch when ``given`` is not the one held."""
     if held is not None and held != given:
-        raise StoreError(
+        raise StoreMismatch(
             f"The index holds vectors of {held.model} ({held.dimensions} dimensions), "
             f"not of {given.model} ({given.dimensions}).",
             "Configure that model again, or rebuild the vectors with `grounded-mcp sync --reembed`.",

@@ -409,8 +409,9 @@ def test_the_nearest_of_many_are_those_of_an_exact_search(store: Store) -> None:
 def test_among_few_even_the_smallest_difference_counts(store: Store) -> None:
     store.save([fact(f"f{n}", str(n)) for n in range(100)])
     waiting = [passage.id for passage in store.pending(100)]
-    store.set_vectors(SPACE, {each: unit(1, (100 - at) * 1e-3, 0, 0) for at, each in enumerate(waiting)})
-    assert [hit.passage for hit in store.nearest(EAST, EVERYTHING, 5)] == waiting[:-6:-1]
+    store.set_vectors(SPACE, {each: unit(1, at * 1e-5, 0, 0) for at, each in enumerate(waiting)})
+    hits = store.nearest(unit(1, 1, 0, 0), EVERYTHING, 5)
+    assert [hit.passage for hit in hits] == waiting[:-6:-1]
 
 
 BROKEN = {
