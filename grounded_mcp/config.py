@@ -105,11 +105,14 @@ class Values:
 
 def load(
     *,
+    folder: Path | None = None,
     cwd: Path | None = None,
     flags: Mapping[str, object] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Values:
-    """Settings for a working directory. ``flags`` are dotted names given on the command line, the last word.
+    """Settings for a project: the named ``folder``, or the one a client names, or the working directory.
+
+    ``flags`` are dotted names given on the command line, the last word.
 
     Raises: ConfigError naming the file or variable, the key, and what it may be.
     """
@@ -119,7 +122,7 @@ def load(
     user_file = named or home / "config.toml"
     if named and not named.is_file():
         raise ConfigError(f"GROUNDED_CONFIG names {named}, which is not a file.", "Correct or unset it.")
-    project_dir = cwd or _folder(env, "CLAUDE_PROJECT_DIR") or _here()
+    project_dir = folder or _folder(env, "CLAUDE_PROJECT_DIR") or cwd or _here()
     project_file = _project_file(project_dir)
     values, sources = dict(defaults()), ["defaults"]
     for source, layer, adding in (

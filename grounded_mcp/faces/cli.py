@@ -262,11 +262,11 @@ def _add_serve(verbs: _Verbs) -> None:
 # --- between arguments and verbs --------------------------------------------------------------------------
 
 
-def _settings(args: argparse.Namespace, cwd: Path | None = None) -> Settings:
+def _settings(args: argparse.Namespace, folder: Path | None = None) -> Settings:
     from grounded_mcp.config import load
     from grounded_mcp.settings import settings
 
-    return settings(load(cwd=cwd))
+    return settings(load(folder=folder))
 
 
 @contextmanager

@@ -34,9 +34,6 @@ _URI = {"write": "mode=rw", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 CONNECTIONS = 4
 """Most connections of one process: reads are short, and only one write runs at a time."""
 
-LOOK_SECONDS = 1.0
-"""How long reads trust that the file is still in its place; a write looks before and after (case 37)."""
-
 OPENING_MS = 10_000
 """How long opening waits for a lock: eight processes that open a store at once take turns (case 21)."""
 
@@ -126,13 +123,11 @@ class Database:
         self._idle: list[apsw.Connection] = []
         self._idle_lock = threading.Lock()
         self._closed = False
-        self._seen_in_place = -LOOK_SECONDS
 
     def read(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run ``work`` on one snapshot of the store. Raises: StoreError."""
         with self._translated(), self._connection(self._options.busy_timeout_ms / 1e3) as db:
-            if time.monotonic() - self._seen_in_place > LOOK_SECONDS:
-                self._check_in_place()
+            self._check_in_place()
             db.set_busy_timeout(self._options.busy_timeout_ms)
             with transaction(db, "BEGIN"):
                 self._check_schema(db)
@@ -186,7 +181,6 @@ class Database:
     def _check_in_place(self) -> None:
         if not self.in_place():
             raise errors.moved(self.path)
-        self._seen_in_place = time.monotonic()
 
     def _check_schema(self, db: apsw.Connection) -> None:
         """Another process may have migrated the file while this one had it open."""
