@@ -85,10 +85,16 @@ def candidate(
     return Candidate(PassageId(passage_id), kind, score, votes, score=score, found=stored)
 
 
+def press_again(one: Candidate, asked: Query, boosts: BoostOptions) -> Candidate:
+    """A fetched candidate under pressure."""
+    assert one.found is not None
+    return press(one, one.found, asked, boosts)
+
+
 def pressed(kind: Kind, text: str = "how do tests run", within: ScopeFilter | None = None, **fields: Any) -> Candidate:
     """A candidate of fused score 1 after pressure with those boosts."""
     asked = query(text, scope=within or everything())
-    return press(candidate(kind, score=1.0, **fields), asked, BOOSTS)
+    return press_again(candidate(kind, score=1.0, **fields), asked, BOOSTS)
 
 
 def recall(*candidates: Candidate, available: int | None = None, **given: Any) -> Recall:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grounded_mcp.recall.pressure import BoostOptions, names_scope, press
+from grounded_mcp.recall.pressure import BoostOptions, names_scope
 from grounded_mcp.recall.scope import everything
 from grounded_mcp.values import Candidate, Kind, ScopeFilter
-from tests.candidates import BOOSTS, DAY, KINDS, NOW, candidate, declaring, pressed, query
+from tests.candidates import BOOSTS, DAY, KINDS, NOW, candidate, declaring, press_again, pressed, query
 
 OFF = BoostOptions(**{field.name: 1.0 for field in fields(BoostOptions)})
 
@@ -80,13 +80,13 @@ def test_a_fact_is_in_one_of_four_scope_tiers(
 
 def test_the_specific_and_neutral_tiers_have_their_own_knobs() -> None:
     knobs = replace(BOOSTS, scope_specific=1.3, scope_neutral=0.9)
-    assert press(candidate(score=1.0, scope="agent:reviewer"), query(), knobs).score == 1.3
-    assert press(candidate(score=1.0, scope="global"), query(), knobs).score == 0.9
+    assert press_again(candidate(score=1.0, scope="agent:reviewer"), query(), knobs).score == 1.3
+    assert press_again(candidate(score=1.0, scope="global"), query(), knobs).score == 0.9
 
 
 def test_importance_pinning_and_scope_multiply() -> None:
     fact = candidate(score=0.4, importance=0.6, pinned=True, scope=ALPHA)
-    done = press(fact, query("alpha"), replace(BOOSTS, pinned=2.0))
+    done = press_again(fact, query("alpha"), replace(BOOSTS, pinned=2.0))
     assert [(nudge.name, nudge.factor) for nudge in done.nudges] == [
         ("importance", pytest.approx(1.3)),
         ("pinned", 2.0),
@@ -98,7 +98,7 @@ def test_importance_pinning_and_scope_multiply() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_switches_a_pressure_off(kind: Kind) -> None:
     aged = candidate(kind, score=0.7, updated_at=0.0, importance=1.0, pinned=True, scope=ALPHA)
-    done = press(aged, query("alpha", scope=declaring(BETA)), OFF)
+    done = press_again(aged, query("alpha", scope=declaring(BETA)), OFF)
     assert (done.score, done.nudges) == (0.7, ())
 
 
@@ -136,11 +136,6 @@ def test_a_scope_is_named_as_whole_words(text: str, scope: str, named: bool) -> 
     assert names_scope(text, scope) is named
 
 
-def test_pressure_needs_a_fetched_passage() -> None:
-    with pytest.raises(ValueError, match="after fetch"):
-        press(replace(candidate(), found=None), query(), BOOSTS)
-
-
 CANDIDATES = st.builds(
     candidate,
     st.sampled_from(["fact", "session", "doc", "learning"]),
@@ -155,7 +150,7 @@ CANDIDATES = st.builds(
 
 @given(CANDIDATES, st.sampled_from(["alpha", "ports", ""]), st.sampled_from([everything(), declaring(ALPHA)]))
 def test_a_score_is_the_fused_score_times_its_nudges(one: Candidate, text: str, filter_: ScopeFilter) -> None:
-    done = press(one, query(text, scope=filter_), BOOSTS)
+    done = press_again(one, query(text, scope=filter_), BOOSTS)
     assert done.score == done.fused * math.prod(nudge.factor for nudge in done.nudges)
     assert done.fused == one.fused
     assert all(nudge.factor != 1.0 for nudge in done.nudges)

@@ -6,8 +6,8 @@ Synchronous; a pure function of the store, the query and its ``now``. Knows noth
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from grounded_mcp.errors import ModelError, StoreMismatch
@@ -20,7 +20,18 @@ from grounded_mcp.stores.base import Space, Store
 from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
 from grounded_mcp.tokens import Ask
-from grounded_mcp.values import Candidate, Degradation, Mode, Query, Ranking, Recall, Stats, Vector
+from grounded_mcp.values import (
+    Candidate,
+    Degradation,
+    Mode,
+    PassageId,
+    Query,
+    Ranking,
+    Recall,
+    Stats,
+    StoredPassage,
+    Vector,
+)
 
 
 class QueryEmbedder(Protocol):
@@ -78,8 +89,8 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
     started = time.perf_counter()
     gathered = _gather(query, ports, options)
     fused = fuse(gathered.rankings, options.fusion)
-    fetched, fetch_ms = _fetch(fused, ports.store)
-    pressed = [press(candidate, query, options.boosts) for candidate in fetched]
+    found, fetch_ms = _fetch(fused, ports.store)
+    pressed = [press(each, found[each.id], query, options.boosts) for each in fused if each.id in found]
     passed = [c for c in pressed if query.min_score is None or c.score >= query.min_score]
     shaped = shape(passed, query.limit, query.kinds, options.shape)
     return Recall(
@@ -131,8 +142,8 @@ def _begin(query: Query, ports: Ports) -> tuple[Callable[[], Vector] | None, Deg
     if query.mode == "lexical" or ports.embedder is None:
         return None, None
     try:
-        waiting = ports.embedder.begin(query.text)
         _check_index(ports.store, ports.embedder.space)
+        waiting = ports.embedder.begin(query.text)
     except (ModelError, StoreMismatch) as error:
         return None, lanes.degradation(error)
     return waiting, None
@@ -161,12 +172,11 @@ class _Watch:
         self._last = now
 
 
-def _fetch(fused: Sequence[Candidate], store: Store) -> tuple[list[Candidate], float]:
-    """Bodies are read once, after fusion; a passage that vanished meanwhile drops out."""
+def _fetch(fused: Sequence[Candidate], store: Store) -> tuple[Mapping[PassageId, StoredPassage], float]:
+    """Bodies are read once, after fusion; a passage that vanished meanwhile drops out. Milliseconds besides."""
     started = time.perf_counter()
     found = store.fetch([candidate.id for candidate in fused])
-    bodies = [replace(c, found=found[c.id]) for c in fused if c.id in found]
-    return bodies, (time.perf_counter() - started) * 1e3
+    return found, (time.perf_counter() - started) * 1e3
 
 
 def _stats(gathered: _Gathered, fused: Sequence[Candidate], shaped: Shaped, fetch_ms: float, started: float) -> Stats:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grounded_mcp.values import GLOBAL_SCOPE, Candidate, Item, Kind, Nudge, Query
+from grounded_mcp.values import GLOBAL_SCOPE, Candidate, Item, Kind, Nudge, Query, StoredPassage
 
 DAY = 86_400.0
 
@@ -32,14 +32,12 @@ class BoostOptions:
     scope_neutral: float
 
 
-def press(candidate: Candidate, query: Query, options: BoostOptions) -> Candidate:
-    """The candidate with its nudges and ``score = fused * product of factors``. Needs ``candidate.found``."""
-    if candidate.found is None:
-        raise ValueError("press runs after fetch")
-    item = candidate.found.item
+def press(candidate: Candidate, found: StoredPassage, query: Query, options: BoostOptions) -> Candidate:
+    """The candidate with what was fetched for it, its nudges, and ``score = fused * product of factors``."""
+    item = found.item
     nudges = tuple(n for n in _RULES.get(item.kind, _none)(item, query, options) if n.factor != 1.0)
     score = candidate.fused * math.prod(nudge.factor for nudge in nudges)
-    return Candidate(candidate.id, candidate.kind, candidate.fused, candidate.votes, nudges, score, candidate.found)
+    return Candidate(candidate.id, candidate.kind, candidate.fused, candidate.votes, nudges, score, found)
 
 
 def _fact(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:

@@ -61,7 +61,9 @@ def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, S
     for passage_id, seq, body, heading, start, end, tokens, count, size, *row in db.execute(
         sql.FETCH, (json.dumps(ids),)
     ):
-        owner = items.setdefault(row[0], _item(row))
+        owner = items.get(row[0])
+        if owner is None:
+            owner = items[row[0]] = _item(row)
         found[passage_id] = StoredPassage(
             passage_id, Passage(seq, body, heading, start, end), owner, passages=count, size=size, tokens=tokens
         )
