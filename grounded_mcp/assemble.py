@@ -6,12 +6,13 @@ Knows nothing about faces. Importing it is cheap; the store's engine is imported
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grounded_mcp.errors import ConfigError
+from grounded_mcp.errors import ConfigError, RedactionError
 from grounded_mcp.ingest.facts import FactWriter
-from grounded_mcp.ingest.redact import Redactor
+from grounded_mcp.ingest.redact import RULES_VERSION, Redactor
 from grounded_mcp.memory import Memory, MemoryOptions
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.project import canonical_path, identify
@@ -24,43 +25,64 @@ if TYPE_CHECKING:
 
 REDACTION_KEY = "redaction"
 
+_MADE_UP_SECRET = "export DEPLOY_TOKEN=q8Zr2LxV7tKw9BnM4cJd"  # noqa: S105 - what the check below has to find
 
-def open_memory(settings: Settings, *, cwd: Path | None = None, explicit_project: str | None = None) -> Memory:
+
+def open_memory(
+    settings: Settings, *, cwd: Path | None = None, explicit_project: str | None = None, create: bool = True
+) -> Memory:
     """The memory of the project that ``cwd`` belongs to. The model is loaded when it is first needed.
 
+    ``create=False`` makes no store where there is none.
     Raises: ConfigError, InputError for a project that cannot be one, StoreError for a store that cannot be opened.
     """
     project = find_project(settings, cwd or settings.project_dir, explicit_project)
-    store = open_store(settings)
-    embedder = None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding)
-    redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
-    return Memory(
-        store=store,
-        embedder=embedder,
-        analyzer=Analyzer(settings.analyzer),
-        writer=FactWriter(store, redactor, settings.facts, settings.chunks),
-        project=project,
-        options=MemoryOptions(
-            ask=settings.ask,
-            recall=settings.recall,
-            documents=settings.documents,
-            batch_size=settings.embedding.batch_size,
-            page_chars=settings.render.page_chars,
-        ),
-        git_environment=settings.places.environment,
-        hostname=socket.gethostname(),
-        sources=settings.places.sources,
-    )
+    with ExitStack() as opened:
+        store = opened.enter_context(closing(open_store(settings, create=create)))
+        redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
+        memory = Memory(
+            store=store,
+            embedder=None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding),
+            analyzer=Analyzer(settings.analyzer),
+            writer=FactWriter(store, redactor, settings.facts, settings.chunks),
+            project=project,
+            options=MemoryOptions(
+                ask=settings.ask,
+                recall=settings.recall,
+                documents=settings.documents,
+                batch_size=settings.embedding.batch_size,
+                page_chars=settings.render.page_chars,
+            ),
+            git_environment=settings.places.environment,
+            hostname=socket.gethostname(),
+            sources=settings.places.sources,
+        )
+        opened.pop_all()  # from here on the memory closes the store
+    return memory
 
 
-def open_store(settings: Settings) -> SqliteStore:
+def open_store(settings: Settings, *, create: bool = True) -> SqliteStore:
     """The configured store. Raises: ConfigError for an engine that is not there, StoreError."""
     location = settings.places.store
     if location.startswith(("postgres://", "postgresql://")):
         raise ConfigError("The store is a Postgres URL; this release has SQLite only.", "Give the path of a file.")
     from grounded_mcp.stores.sqlite import SqliteStore
 
-    return SqliteStore(Path(location).expanduser(), Analyzer(settings.analyzer), settings.store)
+    return SqliteStore(Path(location).expanduser(), Analyzer(settings.analyzer), settings.store, create=create)
+
+
+def check_redaction(settings: Settings) -> tuple[str, ...]:
+    """What keeps secrets from being taken out, as sentences; empty when a made-up one is found (case 58).
+
+    While something is wrong nothing is stored: the front door fails closed. Raises: ConfigError.
+    """
+    redactor = Redactor(b"doctor", settings.redaction)
+    try:
+        found = redactor.clean(_MADE_UP_SECRET).redactions
+        wrong = "" if found else "They miss a secret that they know: install grounded-memory-mcp again."
+    except RedactionError as error:
+        wrong = error.message
+    return (f"Redaction rules {RULES_VERSION} on {redactor.engine}: {wrong}",) if wrong else ()
 
 
 def find_project(settings: Settings, cwd: Path, explicit: str | None = None) -> Project:

@@ -28,10 +28,10 @@ PROJECT_FILE = ".grounded.toml"
 ENV_PREFIX = "GROUNDED_"
 MAX_NUMBER = 1e15
 """Beyond it whole numbers and floats part ways, and no setting means anything."""
-_RESERVED = {"GROUNDED_HOME", "GROUNDED_STORE", "GROUNDED_CONFIG"}
 
 # A project's own file can tune ranking, and leave out more files than the user does; it never widens access (G1).
-_PROJECT_SECTION, _PROJECT_ADDS = "recall.", frozenset({"sync.ignore"})
+# Stemming decides what is in the index, which the projects share.
+_PROJECT_SECTION, _PROJECT_ADDS, _SHARED = "recall.", frozenset({"sync.ignore"}), frozenset({"recall.lexical.stemming"})
 _CHOICES = {
     "embedding.provider": ("fastembed", "hashing", "none"),
     "recall.mode": ("hybrid", "lexical", "vector"),
@@ -43,13 +43,15 @@ _CHOICES = {
 }
 # Numbers are at least 0 and finite; these are bounded further: a zero would divide by itself or answer nothing.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
+    "chunks.max_tokens": (32, math.inf),
     "embedding.batch_size": (1, 4_096),
+    "embedding.query_timeout_s": (0.001, math.inf),
     "recall.limit": (1, math.inf),
     "recall.max_limit": (1, math.inf),
     "recall.max_query_chars": (1, math.inf),
     "recall.candidate_factor": (1, math.inf),
     "recall.candidate_minimum": (1, math.inf),
-    "recall.lexical.max_terms": (1, math.inf),
+    "recall.lexical.max_terms": (1, 64),
     "recall.fusion.k": (1, math.inf),
     "recall.boosts.session_half_life_days": (0.01, math.inf),
     "facts.importance": (0, 1),
@@ -58,6 +60,15 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "render.snippet_chars": (40, math.inf),
     "render.max_chars": (2_000, math.inf),
     "render.page_chars": (100, math.inf),
+    "server.port": (0, 65_535),
+    "server.max_line_bytes": (1_024, math.inf),
+    "server.max_body_bytes": (1_024, math.inf),
+    "server.max_reply_bytes": (1_024, math.inf),
+    "server.grace_seconds": (0.001, math.inf),
+    "server.max_sessions": (1, math.inf),
+    "server.session_idle_seconds": (0.001, math.inf),
+    "server.max_connections": (1, math.inf),
+    "server.request_seconds": (0.001, math.inf),
 }
 # Numbers that may be left to be found out: "auto".
 _AUTOMATIC = {"recall.vector.floor"}
@@ -150,13 +161,14 @@ def defaults() -> Mapping[str, Any]:
 
 
 def _project_file(folder: Path) -> Path:
-    """The project's own settings: in the folder or above it, as far as the top of a git checkout."""
-    for each in (folder, *folder.parents):
-        if (each / PROJECT_FILE).is_file():
-            return each / PROJECT_FILE
-        if (each / ".git").exists():
-            break
-    return folder / PROJECT_FILE
+    """The project's own settings: in the folder, or above it as far as the top of its git checkout.
+
+    Outside of one only the folder itself is asked: anybody may put a file into /tmp, or into a shared folder.
+    """
+    folder = folder.resolve()
+    way = (folder, *folder.parents)
+    top = next((at for at, each in enumerate(way, 1) if (each / ".git").exists()), 1)
+    return next((each / PROJECT_FILE for each in way[:top] if (each / PROJECT_FILE).is_file()), folder / PROJECT_FILE)
 
 
 def _folder(env: Mapping[str, str], variable: str) -> Path | None:
@@ -189,9 +201,9 @@ def _read(path: Path) -> Flat:
 def _project_layer(path: Path) -> Flat:
     layer = _read(path)
     for name in layer:
-        if not name.startswith(_PROJECT_SECTION) and name not in _PROJECT_ADDS:
+        if name in _SHARED or not (name.startswith(_PROJECT_SECTION) or name in _PROJECT_ADDS):
             raise ConfigError(
-                f"{path} sets {name}; a project's file may set only [recall.*] and sync.ignore.",
+                f"{path} sets {name}; a project's file may set only [recall.*] and sync.ignore, and no stemming.",
                 "Move it to your own config.toml.",
             )
     return layer
@@ -200,7 +212,7 @@ def _project_layer(path: Path) -> Flat:
 def _environment(env: Mapping[str, str]) -> Iterator[tuple[str, str, Any]]:
     """Variable, setting and value of every variable that sets one."""
     for variable, text in env.items():
-        if variable.startswith(ENV_PREFIX) and "__" in variable and variable not in _RESERVED:
+        if variable.startswith(ENV_PREFIX) and "__" in variable:
             name = variable.removeprefix(ENV_PREFIX).lower().replace("__", ".")
             yield variable, name, _parse(name, text)
 

@@ -5,18 +5,19 @@ Knows nothing about MCP, the command line or how text is shown. Any verb may be 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grounded_mcp.errors import NotFound, StoreError
+from grounded_mcp.errors import StoreBusy, StoreError, StoreMismatch
 from grounded_mcp.ingest.documents import DocumentOptions, Progress, SyncReport, sync_documents
 from grounded_mcp.ingest.facts import FactWriter, Statement
-from grounded_mcp.ingest.vectors import BackfillReport, backfill
+from grounded_mcp.ingest.redact import clean_project
+from grounded_mcp.ingest.vectors import LEASE, LEASE_SECONDS, BackfillReport, backfill
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.project import canonical_scope, identify, known_project
 from grounded_mcp.reading import Opened, page, pointer
@@ -24,10 +25,19 @@ from grounded_mcp.recall.ask import Ask, AskOptions, read
 from grounded_mcp.recall.pipeline import Ports, RecallOptions, recall
 from grounded_mcp.recall.scope import ANY_PROJECT, admit, everything
 from grounded_mcp.stores.base import Store
+from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
-from grounded_mcp.values import Project, Recall, Remembered, ScopeFilter, Status
+from grounded_mcp.values import Project, Recall, Remembered, ScopeFilter, Space, Status
+
+logger = logging.getLogger(__name__)
 
 MAX_HISTORY = 20
+
+MODEL_WAIT_S = 60.0
+"""The longest that dropping all vectors waits for the model that is to make them again; it loads in about 2 s."""
+
+POLL_S = 5.0
+"""How soon vectors follow what another process wrote, and how often what kept them away is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +52,10 @@ class MemoryOptions:
 
 
 class Memory:
-    """One store, one project, one embedder (or none)."""
+    """One store, one project, one embedder (or none).
+
+    ``self.project`` is the project as it is stored, without secrets; its folders are read by their real names.
+    """
 
     def __init__(
         self,
@@ -58,7 +71,9 @@ class Memory:
         git_environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.project = project
+        self.project = clean_project(project, writer.redactor)
+        self._root = Path(project.root)
+        self._worktree = Path(project.worktree or project.root)
         self._store = store
         self._embedder = embedder
         self._analyzer = analyzer
@@ -113,12 +128,13 @@ class Memory:
     def status(self) -> Status:
         """Counts, versions, the project and why it was chosen, and what is wrong if anything is."""
         state = self._embedder.state if self._embedder else None
+        info = self._store.info()
         return Status(
             project=self.project,
-            store=self._store.info(),
+            store=info,
             embedder=state.name if state else "off",
             model=state.fingerprint if state else None,
-            problem=state.problem if state else None,
+            problem=(state.problem if state else None) or self._mismatch(info.space),
             sources=self._sources,
         )
 
@@ -138,13 +154,15 @@ class Memory:
 
         Raises: InputError, NotFound, RedactionError, StoreError: then nothing was stored.
         """
-        canonical = canonical_scope(scope or "project", self.project, self._store.projects(), hostname=self._hostname)
+        said = scope or "project"
+        self._writer.check_scope(said)  # as it was written: some secrets are not recognised in lower case
+        canonical = canonical_scope(said, self.project, self._store.projects(), hostname=self._hostname)
         self._store.register(self.project, self._clock())
         statement = Statement(text, canonical, importance, pinned, topic_key)
         remembered = self._writer.write(statement, self._clock(), replaces)
         if self._drain is not None:
             self._drain.nudge()
-        return remembered
+        return replace(remembered, vector="pending" if self._embedder else "off")
 
     def sync_documents(self, progress: Callable[[Progress], None] | None = None, *, reread: bool = False) -> SyncReport:
         """Index the project's files; ``reread`` opens unchanged ones too, as after new redaction rules.
@@ -152,7 +170,7 @@ class Memory:
         Raises: StoreError; InputError for a root that is no folder.
         """
         return sync_documents(
-            Path(self.project.worktree or self.project.root),
+            self._worktree,
             self.project,
             self._store,
             self._writer.redactor,
@@ -174,8 +192,17 @@ class Memory:
         return backfill(self._store, self._embedder, batch_size=self._options.batch_size, progress=progress, stop=stop)
 
     def reset_vectors(self) -> int:
-        """Drop every vector, so that ``fill_vectors`` makes them with the configured model."""
-        return self._store.reset_vectors()
+        """Drop every vector, so that ``fill_vectors`` makes them with the configured model.
+
+        From then on the vectors of any other model are refused. Raises, with nothing dropped: ModelError when the model
+        does not load; StoreBusy while another process fills in vectors; StoreError.
+        """
+        self.wait_ready(MODEL_WAIT_S)
+        space = self._embedder.space if self._embedder else None
+        with self._store.lease(LEASE, LEASE_SECONDS) as mine:
+            if not mine:
+                raise StoreBusy("Another process is adding vectors to this store.", "Stop it, or try again later.")
+            return self._store.reset_vectors(space)
 
     # --- living -------------------------------------------------------------------------------------------
 
@@ -183,7 +210,7 @@ class Memory:
         """Load the model, and fill vectors in the background from now on. Returns at once."""
         if self._embedder is not None and self._drain is None:
             self._embedder.start()
-            self._drain = Drain(self._fill_when_ready)
+            self._drain = Drain(self._fill)
             self._drain.nudge()
 
     def wait_ready(self, seconds: float) -> bool:
@@ -194,36 +221,57 @@ class Memory:
         """Stop background work at its next batch and release the store."""
         if self._drain is not None:
             self._drain.stop()
+        if self._embedder is not None:
+            self._embedder.close()
         self._store.close()
 
-    def _fill_when_ready(self, stop: Callable[[], bool]) -> None:
-        while not stop():
-            if self.wait_ready(1.0):
-                self.fill_vectors(stop=stop)
-                return
-            if self._embedder is not None and self._embedder.state.name == "failed":
-                return
+    def _fill(self, stop: Callable[[], bool]) -> str | None:
+        """Fill in vectors if any are missing; why some still are, if anything is wrong."""
+        report = self.fill_vectors(stop=stop)
+        return report.reason if report else None
+
+    def _mismatch(self, held: Space | None) -> str | None:
+        """What is wrong when the index is another model's; nothing is known before the model is loaded."""
+        if self._embedder is None or self._embedder.state.name != "ready":
+            return None
+        try:
+            check_space(held, self._embedder.space)
+        except StoreMismatch as error:
+            return str(error)
+        return None
 
     def _scope(self, project: str | None, fact_scopes: Sequence[str] | None) -> ScopeFilter:
-        if project == ANY_PROJECT and fact_scopes is None:
-            return everything()
         known = self._store.projects()
         declared = None if project in (None, "", ANY_PROJECT) else self._declared(project or "", known)
         named = None
         if fact_scopes is not None:
             here = declared or self.project
             named = [canonical_scope(each, here, known, hostname=self._hostname) for each in fact_scopes]
-        return admit(self.project, declared=declared, fact_scopes=named, stored=self._store.scopes(), known=known)
+        return admit(
+            self.project,
+            declared=declared,
+            fact_scopes=named,
+            stored=self._store.scopes(),
+            known=known,
+            anywhere=project == ANY_PROJECT,
+        )
 
     def _declared(self, name: str, known: Sequence[Project]) -> Project:
-        return known_project(name, known) or identify(Path(self.project.root), explicit=name, env=self._git_environment)
+        found = known_project(name, known)
+        if found is not None:
+            return found
+        return clean_project(identify(self._root, explicit=name, env=self._git_environment), self._writer.redactor)
 
 
 class Drain:
-    """One background thread that runs ``work`` whenever it was nudged, and ends with the process."""
+    """One background thread that runs ``work`` when nudged and every ``POLL_S``, and ends with the process.
 
-    def __init__(self, work: Callable[[Callable[[], bool]], object]) -> None:
+    ``work`` is given what asks whether to stop, and answers what is wrong, which is logged when it is news.
+    """
+
+    def __init__(self, work: Callable[[Callable[[], bool]], str | None]) -> None:
         self._work = work
+        self._said: str | None = None
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -245,7 +293,12 @@ class Drain:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._wanted.wait()
+            self._wanted.wait(POLL_S)
             self._wanted.clear()
-            with suppress(StoreError, NotFound):
-                self._work(self._stopping.is_set)
+            try:
+                wrong = self._work(self._stopping.is_set)
+            except StoreError as error:
+                wrong = str(error)
+            if wrong and wrong != self._said and not self._stopping.is_set():
+                logger.warning("some passages wait for their vectors: %s", wrong)
+            self._said = wrong

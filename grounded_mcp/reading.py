@@ -14,16 +14,19 @@ from grounded_mcp.values import Item, Passage
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One page of an item's text. ``offset`` and ``next_offset`` count characters from its beginning."""
+    """One page of an item's text. The offsets count characters from its beginning."""
 
     item: Item
     text: str
     offset: int
     next_offset: int | None
+    prev_offset: int | None
     size: int
     passages: int
     heading: str
     start_line: int | None
+    neighbours: tuple[Passage, ...] = ()
+    """The passages before and after the one that the page begins in."""
     history: tuple[Item, ...] = ()
     """What this fact replaced, newest first."""
 
@@ -56,24 +59,28 @@ def page(
     if start < 0 or (start >= len(text) and start > 0):
         raise InputError("offset", f"{start} is outside the text.", f"It has {len(text):,} characters.")
     end = min(start + chars, len(text))
-    at = _passage_at(passages, start)
+    at = _place(passages, start)
+    here = passages[at] if at < len(passages) else None
     return Opened(
         item=item,
         text=text[start:end],
         offset=start,
         next_offset=end if end < len(text) else None,
+        prev_offset=max(0, start - chars) if start else None,
         size=len(text),
         passages=len(passages),
-        heading=at.heading if at else "",
-        start_line=at.start_line if at else None,
+        heading=here.heading if here else "",
+        start_line=here.start_line if here else None,
+        neighbours=tuple(passages[near] for near in (at - 1, at + 1) if 0 <= near < len(passages)),
         history=tuple(history),
     )
 
 
-def _passage_at(passages: Sequence[Passage], offset: int) -> Passage | None:
+def _place(passages: Sequence[Passage], offset: int) -> int:
+    """The index of the passage that holds ``offset``; their number where none does."""
     position = 0
-    for passage in passages:
+    for place, passage in enumerate(passages):
         position += len(passage.body)
         if offset < position:
-            return passage
-    return None
+            return place
+    return len(passages)

@@ -1,5 +1,6 @@
 """Every stage's Options, collected from flat values. Knows nothing about where the values come from.
 
+What stages state as defaults of their own is what config.toml says, field by field; a test holds them together.
 Apart from ``config``, because importing all stages takes longer than a server may take to answer ``initialize``.
 """
 
@@ -49,7 +50,7 @@ class Settings:
 
 
 def settings(values: Values) -> Settings:
-    """The stages' Options from flat values. Raises: ConfigError where a stage refuses its own."""
+    """The stages' Options from flat values, which ``config`` has checked."""
     cache_dir = values["embedding.cache_dir"] or str(values.places.home / "models")
     floor = values["recall.vector.floor"]
     chunks = values.pick(ChunkOptions, "chunks")

@@ -84,11 +84,6 @@ class Analyzer:
         wanted = (asks(word[0], shown[word.start() : word.end()], self._stem) for word in telling)
         return _most_specific(tuple(dict.fromkeys(chain.from_iterable(wanted))), self.options.max_terms)
 
-    def matched(self, query: Sequence[Ask], body: str) -> tuple[str, ...]:
-        """The words of a query (``query_words``) that occur in a text, as they were typed, each once."""
-        tokens = frozenset(self.index(body))
-        return tuple(dict.fromkeys(ask.surface for ask in query if not tokens.isdisjoint(ask.terms)))
-
 
 def _marks_once(terms: Iterable[Sequence[str]]) -> Iterator[str]:
     """A text is about an identifier when it names it; being crowded with similar ones must not outrank that."""

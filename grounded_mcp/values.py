@@ -147,12 +147,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one lane returned for one source kind, best first. ``note`` says why it is empty when it should not be."""
+    """What one lane returned for one source kind, best first. ``below``: hits that did not reach the floor."""
 
     lane: LaneName
     kind: Kind
     hits: tuple[Hit, ...] = ()
-    note: str | None = None
+    below: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +260,8 @@ class Stats:
     retrieval_ms: float = 0.0
     rerank_ms: float = 0.0
     total_ms: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds by stage, in their order; they add up to ``total_ms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,9 @@ class Remembered:
     superseded: tuple[str, ...] = ()
     """Ids of the facts that this one replaced; they stay readable as history."""
     redactions: Mapping[str, int] = field(default_factory=dict)
-    """Secrets taken out of the text, by kind."""
+    """Secrets taken out of the text and the topic key, by kind."""
+    vector: Literal["pending", "off"] = "off"
+    """Keyword search finds the fact at once; its vector follows (I2), unless vectors are off."""
 
 
 @dataclass(frozen=True, slots=True)

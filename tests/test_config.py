@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grounded_mcp.config import Values, defaults, load
+from grounded_mcp.config import _CHOICES, Values, defaults, load
 from grounded_mcp.errors import ConfigError
+from grounded_mcp.models.catalog import PROVIDERS
 from grounded_mcp.recall.fusion import FusionOptions
 from grounded_mcp.settings import Settings, settings
 from tests.candidates import BOOSTS, RENDER, SHAPE
@@ -62,6 +64,20 @@ def test_the_shipped_numbers_are_the_ones_of_the_reference_page() -> None:
     assert ours.recall.fusion == FusionOptions("normalized", 60, "zscore", 1.0, 1.0)
     assert ours.facts.importance == 0.6
     assert ours.recall.floor is None
+
+
+@pytest.mark.parametrize("stage", ["store", "embedding", "analyzer", "chunks", "documents", "redaction", "server"])
+def test_the_defaults_of_a_stages_own_options_are_the_shipped_ones(stage: str) -> None:
+    ours = getattr(shipped(), stage)
+    expected = type(ours)()
+    if stage == "embedding":
+        expected = replace(expected, cache_dir=str(Path("/nonexistent/models")))
+    for field in fields(ours):
+        assert getattr(ours, field.name) == getattr(expected, field.name), field.name
+
+
+def test_every_provider_that_may_be_configured_is_one_that_can_be_loaded() -> None:
+    assert set(_CHOICES["embedding.provider"]) == {*PROVIDERS, "none"}
 
 
 def test_each_layer_overrides_the_one_before(machine: Machine) -> None:
@@ -168,6 +184,19 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(machine: Machine) -> No
         ("recall.boosts.doc_active = nan", "recall.boosts.doc_active = nan is out of range"),
         ("recall.boosts.doc_active = inf", "recall.boosts.doc_active = inf is out of range"),
         ("recall.boosts.session_half_life_days = 0", "is out of range"),
+        ("chunks.max_tokens = 1", "chunks.max_tokens = 1 is out of range"),
+        ("embedding.batch_size = 0", "embedding.batch_size = 0 is out of range. Give a number from 1 to 4096."),
+        ("embedding.query_timeout_s = 0", "embedding.query_timeout_s = 0 is out of range"),
+        ("recall.lexical.max_terms = 65", "recall.lexical.max_terms = 65 is out of range. Give a number from 1 to 64."),
+        ("server.port = 65536", "server.port = 65536 is out of range. Give a number from 0 to 65535."),
+        ("server.max_line_bytes = 0", "server.max_line_bytes = 0 is out of range"),
+        ("server.max_body_bytes = 0", "server.max_body_bytes = 0 is out of range"),
+        ("server.max_reply_bytes = 0", "server.max_reply_bytes = 0 is out of range"),
+        ("server.grace_seconds = 0", "server.grace_seconds = 0 is out of range"),
+        ("server.max_sessions = 0", "server.max_sessions = 0 is out of range"),
+        ("server.session_idle_seconds = 0", "server.session_idle_seconds = 0 is out of range"),
+        ("server.max_connections = 0", "server.max_connections = 0 is out of range"),
+        ("server.request_seconds = 0", "server.request_seconds = 0 is out of range"),
         ("facts.importance = 1.5", "facts.importance = 1.5 is out of range"),
         ("render.page_chars = 0", "render.page_chars = 0 is out of range"),
         ("project.folders.'/home/me' = 5", "project.folders./home/me = 5 has the wrong type"),
@@ -204,6 +233,7 @@ def test_a_variable_that_cannot_be_used_is_named(machine: Machine, variable: str
         "render.max_chars = 100000",
         "sync.max_file_bytes = 1",
         "sync.ignored = ['*']",
+        "recall.lexical.stemming = false",
         "recall = 1",
         "unknown = 1",
     ],
@@ -221,6 +251,25 @@ def test_g1_a_projects_file_may_leave_out_more_files_and_tune_ranking(machine: M
     values = machine.load()
     assert values["sync.ignore"] == ["gen/", "!private/", "private/"]
     assert values["recall.fusion.mode"] == "rrf"
+
+
+def test_g1_a_projects_file_applies_below_it_only_as_far_as_its_git_checkout(machine: Machine) -> None:
+    machine.of_project("recall.limit = 3")
+    inside = machine.project / "src" / "deep"
+    inside.mkdir(parents=True)
+    assert load(cwd=inside, env=machine.env)["recall.limit"] == 20
+    (machine.project / ".git").mkdir()
+    assert load(cwd=inside, env=machine.env)["recall.limit"] == 3
+    (machine.project / "src" / ".git").mkdir()
+    assert load(cwd=inside, env=machine.env)["recall.limit"] == 20
+
+
+def test_a_projects_file_above_a_relative_folder_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.of_project("recall.limit = 3")
+    (machine.project / ".git").mkdir()
+    (machine.project / "src").mkdir()
+    monkeypatch.chdir(machine.project / "src")
+    assert load(folder=Path(), env=machine.env)["recall.limit"] == 3
 
 
 def test_a_projects_file_is_checked_like_any_other(machine: Machine) -> None:

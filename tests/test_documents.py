@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from grounded_mcp import git
 from grounded_mcp.errors import InputError, RedactionError
+from grounded_mcp.ingest import documents
 from grounded_mcp.ingest.chunks import ChunkOptions
 from grounded_mcp.ingest.documents import DocumentOptions, Progress, SyncReport, sync_documents
 from grounded_mcp.ingest.files import blob_ids, document_id
@@ -683,3 +684,28 @@ def test_a_root_that_is_no_folder_is_the_callers_mistake(work: Workspace) -> Non
         with pytest.raises(InputError, match=r"^path: ") as caught:
             sync_documents(path, project, work.store, work.redactor, DocumentOptions(), NOW)
         assert caught.value.field == "path"
+
+
+def test_t11_a_long_sync_in_which_nothing_changes_keeps_its_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "RENEW_S", -1.0)
+    seconds = [NOW]
+    work = Workspace(tmp_path)
+    work.store.close()
+    work.store = SqliteStore(tmp_path / "memory.db", Analyzer(), clock=lambda: seconds[0])
+    for name in ("a.md", "b.md", "c.md"):
+        work.write(name)
+    work.sync()
+    other = SqliteStore(tmp_path / "memory.db", Analyzer(), clock=lambda: seconds[0])
+    taken: list[bool] = []
+
+    def a_slow_file(_: Progress) -> None:
+        seconds[0] += documents.LEASE_S * 0.6
+        with other.lease(f"sync:{work.project.scope}", 1.0) as lease:
+            taken.append(lease)
+
+    assert work.sync(progress=a_slow_file).unchanged == 3
+    assert taken == [False, False, False]
+    other.close()
+    work.store.close()

@@ -26,6 +26,7 @@ from grounded_mcp.errors import ConfigError
 from grounded_mcp.faces.gate import access
 from grounded_mcp.faces.http import listen
 from grounded_mcp.faces.options import ServerOptions
+from tests.conftest import Command
 
 TOKEN = "correct-horse-battery"
 ROUTES = ["/mcp", "/sse", "/messages/", "/healthz", "/no-such-page"]
@@ -200,6 +201,14 @@ def test_a_port_in_use_and_a_name_without_an_address_are_told(server: Server) ->
 
 
 # --- clients that misbehave -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_number_that_is_no_port_is_told_in_one_line(command: Command, port: str) -> None:
+    done = command("serve", "--transport", "http", "--port", port)
+    assert done.returncode == 1
+    assert f"server.port {port} is no port" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_case_47_a_body_over_four_mebibytes_is_refused(server: Server) -> None:

@@ -38,6 +38,14 @@ def test_a_passage_opens_where_it_begins() -> None:
     assert (opened.heading, opened.start_line, opened.size, opened.passages) == ("Use", 21, 32, 4)
 
 
+def test_a_page_knows_the_page_before_and_the_passages_around_it() -> None:
+    opened = page(DOC, PASSAGES, seq=2, offset=None, chars=6)
+    assert (opened.prev_offset, [near.seq for near in opened.neighbours]) == (12, [1, 3])
+    first = page(DOC, PASSAGES, seq=0, offset=None, chars=20)
+    assert (first.prev_offset, [near.seq for near in first.neighbours]) == (None, [1])
+    assert page(DOC, PASSAGES, seq=0, offset=3, chars=6).prev_offset == 0
+
+
 def test_an_offset_goes_before_a_passage() -> None:
     assert page(DOC, PASSAGES, seq=2, offset=8, chars=4).text == "Run "
 

@@ -79,5 +79,9 @@ def test_the_folders_own_scope_passes_before_anything_is_stored_or_known() -> No
     assert filter_of(known=(), stored=()).facts == {"global", "project:host/me/alpha"}
 
 
-def test_every_project_lifts_the_filter() -> None:
-    assert everything() == ScopeFilter(facts=None, others=None, source="none")
+def test_every_project_lifts_the_filter_and_named_fact_scopes_still_filter_facts() -> None:
+    def anywhere(named: list[str] | None) -> ScopeFilter:
+        return admit(ALPHA, declared=None, fact_scopes=named, stored=STORED, known=(ALPHA, BETA), anywhere=True)
+
+    assert anywhere(None) == everything() == ScopeFilter(facts=None, others=None, source="none")
+    assert anywhere(["agent:reviewer"]) == ScopeFilter(frozenset({"global", "agent:reviewer"}), None, "factScopes")

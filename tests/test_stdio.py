@@ -167,7 +167,7 @@ def test_case_36_t9_every_line_on_stdout_is_a_message_whoever_prints(tmp_path: P
         assert noise in process.stderr
 
 
-def test_t6_connecting_and_listing_import_no_model_and_no_database(tmp_path: Path) -> None:
+def test_t6_connecting_and_listing_import_no_model_no_database_and_no_rendering(tmp_path: Path) -> None:
     program = (
         "import sys, anyio\n"
         "from mcp import Client\n"
@@ -180,7 +180,8 @@ def test_t6_connecting_and_listing_import_no_model_and_no_database(tmp_path: Pat
         "    async with Client(build(opening, ServerOptions(), lambda: None), mode='legacy') as client:\n"
         "        print([tool.name for tool in (await client.list_tools()).tools])\n"
         "anyio.run(talk); opening.close()\n"
-        "print(sorted({'numpy', 'onnxruntime', 'fastembed', 'apsw', 'sqlite_vec', 're2'} & set(sys.modules)))\n"
+        "heavy = {'numpy', 'onnxruntime', 'fastembed', 'apsw', 'sqlite_vec', 're2', 'grounded_mcp.render'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
     )
     env = serving.environment(tmp_path)
     ran = subprocess.run(

@@ -398,18 +398,6 @@ def test_the_words_of_a_query_are_shown_as_they_were_typed() -> None:
     assert [word.surface for word in words] == ["Jürgen's", "getUserById", "get", "User", "Id", "fail", "数据", "据库"]
 
 
-def test_matched_names_the_words_of_a_query_that_a_text_holds() -> None:
-    words = STEMMED.query_words("Failing tests of the user_id cache in v2.3")
-    assert STEMMED.matched(words, "the test failed in getUserById, see 2.3") == (
-        "Failing",
-        "tests",
-        "user",
-        "id",
-        "v2.3",
-    )
-    assert STEMMED.matched(words, "nothing of that") == ()
-
-
 def test_an_analyzer_is_shared_between_threads() -> None:
     results: list[list[str]] = []
     threads = [

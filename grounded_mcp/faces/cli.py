@@ -1,5 +1,7 @@
 """The command line: the same verbs as the tools, for a person. Translation only.
 
+Stored text is laid out for reading on a terminal. Anywhere else it may be a program or an agent that reads, so that
+``recall`` and ``open`` print what their tools answer: each text in its advisory wrapper (P4).
 Imports nothing heavy: ``--help`` and ``status`` never load the MCP SDK or a model. The bare command serves stdio.
 """
 
@@ -21,6 +23,7 @@ from grounded_mcp.errors import GroundedError
 if TYPE_CHECKING:
     from grounded_mcp.memory import Memory
     from grounded_mcp.settings import Settings
+    from grounded_mcp.values import Status
 
 MODEL_WAIT_S = 60.0
 """A person at a terminal would rather wait for the model than get a degraded answer; it loads in about 2 s."""
@@ -32,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it could not be done, the reason is on stderr; 2: wrong usage; 130: interrupted."""
     _speak_utf8()
     args = _parser().parse_args(argv)
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    _log_to_stderr()
     try:
         return int(args.run(args) or 0)
     except GroundedError as error:
@@ -52,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _quickstart(args: argparse.Namespace) -> int:
     from grounded_mcp.faces.quickstart import quickstart
 
-    return quickstart(_settings(args), Path(args.path), question=args.ask)
+    folder = Path(args.path).expanduser()
+    return quickstart(_settings(args, folder), folder, question=args.ask)
 
 
 def _sync(args: argparse.Namespace) -> None:
@@ -78,7 +82,7 @@ def _sync(args: argparse.Namespace) -> None:
 
 def _recall(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
-    from grounded_mcp.render import recall_envelope
+    from grounded_mcp.render import recall_envelope, recall_text
 
     with _memory(args) as memory:
         if args.mode != "lexical":
@@ -95,8 +99,9 @@ def _recall(args: argparse.Namespace) -> None:
             until=args.until,
             trace=args.explain,
         )
-        envelope = recall_envelope(found, _settings(args).render) if args.json else {}
-        _report(args, envelope, "" if args.json else terminal.recalled(found, explain=args.explain))
+    envelope = recall_envelope(found, _settings(args).render)
+    text = terminal.recalled(found) if sys.stdout.isatty() else recall_text(envelope, trace=False)
+    _report(args, envelope, f"{text}\n\n{terminal.explained(found)}" if args.explain else text)
 
 
 def _remember(args: argparse.Namespace) -> None:
@@ -114,37 +119,75 @@ def _remember(args: argparse.Namespace) -> None:
             replaces=args.replaces,
         )
         _report(args, remembered_envelope(result), terminal.remembered(result))
-        memory.fill_vectors()
+        _embed_a_batch(memory)
+
+
+def _embed_a_batch(memory: Memory) -> None:
+    """One batch of what waits for a vector, about what was just stored. Nothing that goes wrong here undoes that."""
+    done: list[int] = []
+    try:
+        report = memory.fill_vectors(lambda embedded, _: done.append(embedded), stop=lambda: bool(done))
+    except GroundedError as error:
+        wrong: str | None = str(error)
+    else:
+        left = report.left if report else 0
+        wrong = (report and report.reason) or (f"{left} still wait: `grounded-mcp sync` makes them." if left else None)
+    if wrong:
+        print(f"grounded-mcp: vectors: {_clean(wrong)}", file=sys.stderr)
 
 
 def _open(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
-    from grounded_mcp.render import opened_envelope
+    from grounded_mcp.render import opened_envelope, opened_text
 
-    with _memory(args) as memory:
+    with _memory(args, create=False) as memory:
         result = memory.open(args.id, offset=args.offset)
-        _report(args, opened_envelope(result), terminal.opened(result))
+    envelope = opened_envelope(result)
+    _report(args, envelope, terminal.opened(result) if sys.stdout.isatty() else opened_text(envelope))
 
 
 def _status(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
     from grounded_mcp.render import status_envelope
 
-    with _memory(args) as memory:
-        result = memory.status()
-        _report(args, status_envelope(result), terminal.status(result))
+    settings = _settings(args)
+    location = settings.places.store
+    if "://" not in location and not Path(location).expanduser().exists():
+        result = _nothing_yet(settings)
+    else:
+        with _memory(args, create=False) as memory:
+            result = memory.status()
+    _report(args, status_envelope(result), terminal.status(result))
+
+
+def _nothing_yet(settings: Settings) -> Status:
+    """The status of a store that nobody has made yet; asking makes none."""
+    from grounded_mcp.assemble import find_project
+    from grounded_mcp.values import Status, StoreInfo
+
+    told = "There is no store yet: `grounded-mcp sync` or `grounded-mcp remember` makes one."
+    return Status(
+        project=find_project(settings, settings.project_dir),
+        store=StoreInfo(settings.places.store, "none", 0, {}, 0, {}, None, 0, warnings=(told,)),
+        embedder="off" if settings.embedding.provider == "none" else "idle",
+        model=None,
+        problem=None,
+        sources=settings.places.sources,
+    )
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from grounded_mcp.assemble import open_store
+    from grounded_mcp.assemble import check_redaction, open_store
 
-    with closing(open_store(_settings(args))) as store:
+    settings = _settings(args)
+    redaction = check_redaction(settings)
+    with closing(open_store(settings, create=False)) as store:
         if args.repair:
             report = store.repair()
-            found, left = report.found, report.left
+            found, left = (*redaction, *report.found), (*redaction, *report.left)
             kept = str(report.kept or "")
         else:
-            found = left = store.check()
+            found = left = (*redaction, *store.check())
             kept = ""
         lines = [*(f"found     {_clean(problem)}" for problem in found), *(["sound"] if not left else [])]
         lines += [f"repaired; the store as it was: {_clean(kept)}"] if kept else []
@@ -266,26 +309,41 @@ def _settings(args: argparse.Namespace, folder: Path | None = None) -> Settings:
     from grounded_mcp.config import load
     from grounded_mcp.settings import settings
 
-    return settings(load(folder=folder))
+    return settings(load(folder=folder and folder.expanduser().resolve()))
 
 
 @contextmanager
-def _memory(args: argparse.Namespace, path: Path | None = None) -> Iterator[Memory]:
+def _memory(args: argparse.Namespace, path: Path | None = None, *, create: bool = True) -> Iterator[Memory]:
     from grounded_mcp.assemble import open_memory
 
-    settings = _settings(args, path and path.expanduser())
-    with closing(open_memory(settings, cwd=settings.project_dir)) as memory:
+    settings = _settings(args, path)
+    with closing(open_memory(settings, cwd=settings.project_dir, create=create)) as memory:
         yield memory
 
 
 def _report(args: argparse.Namespace, data: Mapping[str, object], text: str) -> None:
-    print(json.dumps(data, ensure_ascii=False, indent=2, default=str) if args.json else text)
+    print(_json(data) if args.json else text)
+
+
+def _json(data: Mapping[str, object]) -> str:
+    """JSON with every script as it is, or in ASCII where a name holds what a terminal must not get (case 5)."""
+    shown = json.dumps(data, ensure_ascii=False, indent=2, default=str)
+    return shown if _clean(shown) == shown else json.dumps(data, indent=2, default=str)
 
 
 def _clean(text: str) -> str:
     from grounded_mcp.inert import printable
 
     return printable(text)[0]
+
+
+def _log_to_stderr() -> None:
+    """Warnings only, and exceptions by place: their words may quote what is stored (case 59)."""
+    from grounded_mcp.faces.replies import PlacesOnly
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PlacesOnly("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def _speak_utf8() -> None:

@@ -43,7 +43,9 @@ class Access:
 
 
 def addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
-    """What ``host`` resolves to, IPv4 first. Raises: ConfigError for a name that does not resolve."""
+    """What ``host`` resolves to, IPv4 first. Raises: ConfigError for a name that does not resolve, or no port."""
+    if not 0 <= port <= 65_535:
+        raise ConfigError(f"server.port {port} is no port.", "Use a number from 1 to 65535, or 0 for any free one.")
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

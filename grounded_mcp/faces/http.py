@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -38,13 +38,16 @@ logger = logging.getLogger(__name__)
 MESSAGES = "/messages/"
 
 
-def serve(server: Server[Any], lifetime: Lifetime, options: ServerOptions) -> None:
-    """Serve until ``lifetime`` ends the process. Raises: ConfigError where the address cannot or must not be bound."""
+def serve(server: Server[Any], lifetime: Lifetime, options: ServerOptions, healthy: Callable[[], bool]) -> None:
+    """Serve until ``lifetime`` ends the process; ``healthy`` says whether the store can be read.
+
+    Raises: ConfigError where the address cannot or must not be bound.
+    """
     access(options.host, options.port, options)
     listener = listen(options.host, options.port)
     port = int(listener.getsockname()[1])
     rules = access(options.host, port, options)
-    web = _Uvicorn(_config(application(server, rules, options), options))
+    web = _Uvicorn(_config(application(server, rules, options, healthy), options))
     stopped = threading.Event()
 
     def drain(seconds: float) -> None:
@@ -78,7 +81,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def application(server: Server[Any], rules: Access, options: ServerOptions) -> Gate:
+def application(server: Server[Any], rules: Access, options: ServerOptions, healthy: Callable[[], bool]) -> Gate:
     """Every route behind the gate. The SDK's own checks stay on, with the same lists."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -100,7 +103,7 @@ def application(server: Server[Any], rules: Access, options: ServerOptions) -> G
             yield
 
     routes = [
-        Route(HEALTH, _health, methods=["GET"]),
+        Route(HEALTH, _health(healthy), methods=["GET"]),
         Route(STREAM, _EventStream(server, messages), methods=["GET"]),
         Mount(MESSAGES, app=messages.handle_post_message),
         *streamable.routes,
@@ -120,8 +123,12 @@ class _EventStream:
             await self._server.run(inbox, outbox, self._server.create_initialization_options())
 
 
-async def _health(_: Request) -> Response:
-    return JSONResponse({"ok": True, "version": __version__})
+def _health(healthy: Callable[[], bool]) -> Callable[[Request], Response]:
+    def respond(_: Request) -> Response:  # a plain function: reading the store runs in a worker thread
+        ok = healthy()
+        return JSONResponse({"ok": ok, "version": __version__}, status_code=200 if ok else 503)
+
+    return respond
 
 
 def _config(app: Gate, options: ServerOptions) -> uvicorn.Config:

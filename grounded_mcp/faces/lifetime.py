@@ -128,6 +128,14 @@ class Opening:
                 self._memory = memory
             return self._memory
 
+    def healthy(self) -> bool:
+        """Whether the store opens and can be read now."""
+        try:
+            self.memory().status()
+        except GroundedError:
+            return False
+        return True
+
     def warm_up(self) -> None:
         """Open in the background soon; only the first call does anything."""
         if self._timer is None and self._memory is None:

@@ -89,7 +89,7 @@ def _listed(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,
-            destructive_hint=False,
+            destructive_hint=False,  # what a fact replaces is retired, not deleted: it stays readable as history
             idempotent_hint=True,
             open_world_hint=False,
         ),
@@ -139,4 +139,8 @@ def _result(shown: Answer) -> types.CallToolResult:
 
 
 def _failure(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=one_line(text))], is_error=True)
+    """An error's text may quote what is stored: it is made inert like everything else (case 3)."""
+    from grounded_mcp.inert import inert
+
+    block = types.TextContent(type="text", text=inert(one_line(text)).text)
+    return types.CallToolResult(content=[block], is_error=True)

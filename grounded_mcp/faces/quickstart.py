@@ -128,8 +128,9 @@ async def _asked(settings: Settings, folder: Path, question: str) -> dict[str, A
         env={
             **(settings.places.environment or {}),
             "PYTHONPATH": str(Path(__file__).parent.parent.parent),  # so that it runs from a checkout too
-            "GROUNDED_HOME": str(settings.places.home),
-            "GROUNDED_STORE": settings.places.store,
+            "CLAUDE_PROJECT_DIR": str(folder),  # a client that runs us may have set it to another project
+            "GROUNDED_HOME": str(settings.places.home.absolute()),
+            "GROUNDED_STORE": _absolute(settings.places.store),
             "GROUNDED_PROJECT__KEY": settings.project_key,
             "GROUNDED_SERVER__LOG_LEVEL": "warning",
         },
@@ -144,18 +145,28 @@ async def _asked(settings: Settings, folder: Path, question: str) -> dict[str, A
     return dict(result.structured_content)
 
 
+def _absolute(store: str) -> str:
+    """The store's location as a process in another folder finds it."""
+    return store if "://" in store else str(Path(store).expanduser().absolute())
+
+
 def _shown(answer: Mapping[str, Any]) -> str:
     """The cards as a person reads them: where, why, what."""
     meta = answer["meta"]
     head = f"{len(answer['data'])} of at least {meta['available']} memories, mode {meta['mode']}"
-    lines = [head, *([f"Degraded: {meta['degradedReason']}"] if meta["degraded"] else [])]
+    lines = [head, *([f"Degraded: {_line(meta['degradedReason'])}"] if meta["degraded"] else [])]
     for card in answer["data"]:
-        where = card.get("path", card.get("title", ""))
+        where = ":".join(filter(None, (_line(card.get("path", card.get("title", ""))), card.get("lines"))))
         ranks = " + ".join(f"{lane} rank {rank + 1}" for lane, rank in card["ranks"].items())
         text = terminal.plain(html.unescape(card["text"].partition(">")[2].rpartition("</")[0]))
-        lines += [f"\n{card['rank']:>2}. {where}:{card.get('lines', '')}  {card.get('heading', '')}"]
+        lines += [f"\n{card['rank']:>2}. {where}  {_line(card.get('heading', ''))}".rstrip()]
         lines += [f"    {ranks}, score {card['score']}", *(f"    | {line}" for line in text.splitlines()[:6])]
     return "\n".join(lines) if answer["data"] else f"{head}\n{meta['guidance']}"
+
+
+def _line(field: str) -> str:
+    """A field of a card as a terminal shows it: what was escaped for a model is itself again."""
+    return terminal.one_line(html.unescape(field))
 
 
 def _connecting() -> str:

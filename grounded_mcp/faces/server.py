@@ -74,7 +74,7 @@ def _run(wire: Wire | None, lifetime: Lifetime, options: ServerOptions, load: Ca
     else:
         from grounded_mcp.faces import http
 
-        http.serve(server, lifetime, options)
+        http.serve(server, lifetime, options, opening.healthy)
 
 
 def _options(load: Callable[[], Values], transport: Transport) -> ServerOptions:

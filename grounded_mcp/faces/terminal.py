@@ -5,15 +5,18 @@ Knows nothing about arguments or processes; every function turns a value into te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from grounded_mcp.inert import printable
 from grounded_mcp.ingest.documents import SyncReport
 from grounded_mcp.ingest.vectors import BackfillReport
 from grounded_mcp.reading import Opened
 from grounded_mcp.render import EMPTY, NO_WORDS, cut_around, matched_terms
-from grounded_mcp.values import Candidate, Recall, Remembered, Status
+from grounded_mcp.values import Candidate, PassageId, Recall, Remembered, Status
 from grounded_mcp.when import iso
+
+EXPLAINED = 10
+"""Entries of each arm and of the fused order that an explanation shows."""
 
 
 def plain(text: str) -> str:
@@ -25,17 +28,34 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
-def recalled(recall: Recall, *, explain: bool = False, snippet: int = 300) -> str:
-    """The ranked list; with ``explain`` each card's lanes, votes and nudges as a table."""
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def recalled(recall: Recall, *, snippet: int = 300) -> str:
+    """The ranked list. ``snippet``: characters of each text."""
     lines = [_summary(recall)]
     if not recall.candidates:
-        lines.append(EMPTY if recall.query.text else NO_WORDS)
+        lines.append(EMPTY if recall.words else NO_WORDS)
     for rank, candidate in enumerate(recall.candidates, 1):
         lines += ["", *_card(rank, candidate, recall, snippet)]
-        if explain:
-            lines += _why(candidate)
-    if explain:
-        lines += ["", *_arms(recall)]
+    return "\n".join(lines)
+
+
+def explained(recall: Recall) -> str:
+    """Why the list is as it is, as tables: votes and nudges, arms with their best hits, fused order, what was pruned.
+
+    Holds no stored text, so that it may follow either layout of a recall.
+    """
+    lines = [
+        "fusion: " + ", ".join(f"{name} {value}" for name, value in recall.fusion.items()),
+        "terms: " + one_line(", ".join(term for _, terms in recall.words for term in terms)),
+        f"vector floor: {'none, the lane did not run' if recall.floor is None else recall.floor}",
+    ]
+    for rank, candidate in enumerate(recall.candidates, 1):
+        lines += ["", f"{rank:>2}. {_pointer(candidate)}", *_indented(_why(candidate))]
+    for title, head, rows in _stages(recall):
+        lines += ["", title, *_indented(table(head, rows))]
     return "\n".join(lines)
 
 
@@ -44,7 +64,7 @@ def _summary(recall: Recall) -> str:
     head = f"{recall.mode} · {counts or 'nothing found'} · {recall.stats.total_ms:.0f} ms"
     if recall.degradation is None:
         return head
-    return f"{head}\nDegraded: {recall.degradation.reason} {recall.degradation.remedy}"
+    return f"{head}\nDegraded: {one_line(f'{recall.degradation.reason} {recall.degradation.remedy}')}"
 
 
 def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list[str]:
@@ -55,7 +75,7 @@ def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list
     words = matched_terms(recall, found)
     where = item.key if item.kind == "doc" and item.key else item.title
     lines = f":{passage.start_line}-{passage.end_line}" if passage.start_line else ""
-    marks = [f"pinned={item.pinned}"] if item.pinned else []
+    marks = ["pinned"] if item.pinned else []
     marks += [item.state] if item.state != "active" else []
     marks += [f"{candidate.chunks} passages"] if candidate.chunks > 1 else []
     head = [
@@ -64,39 +84,59 @@ def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list
         *marks,
     ]
     body = plain(cut_around(passage.body, words, snippet)).splitlines()
-    pointer = f"{item.id}#{passage.seq}" if passage.seq else item.id
     lanes = " + ".join(f"{v.lane} #{v.rank}" for v in candidate.votes if v.rank is not None)
     why = f"{lanes}" + (f" · matched {', '.join(one_line(w) for w in words)}" if words else "")
-    return ["  ".join(filter(None, head)), *(f"    {line}" for line in body), f"    {why} · open {pointer}"]
+    return ["  ".join(filter(None, head)), *(f"    {line}" for line in body), f"    {why} · open {_pointer(candidate)}"]
 
 
 def _why(candidate: Candidate) -> list[str]:
-    rows: list[tuple[str, ...]] = [
+    rows: list[Sequence[str]] = [
         (vote.lane, "-" if vote.rank is None else f"#{vote.rank}", _number(vote.native), f"{vote.value:+.6f}")
         for vote in candidate.votes
     ]
     rows += [("fused", "", "", f"{candidate.fused:.6f}")]
     rows += [(nudge.name, "", "", f"x{nudge.factor:.4f}") for nudge in candidate.nudges]
     rows += [("score", "", "", f"{candidate.score:.6f}")]
-    return [f"      {line}" for line in table(("reason", "rank", "native", "value"), rows)]
+    return table(("reason", "rank", "native", "value"), rows)
 
 
-def _arms(recall: Recall) -> list[str]:
-    rows = [(r.lane, r.kind, str(len(r.hits)), _number(r.hits[0].score if r.hits else None)) for r in recall.rankings]
-    fusion = ", ".join(f"{name} {value}" for name, value in recall.fusion.items())
-    pruned = ", ".join(f"{stage} {count}" for stage, count in recall.pruned.items() if count) or "nothing"
-    notes = [
-        f"fusion: {fusion}",
-        f"pruned: {pruned}",
-        f"terms: {', '.join(term for _, terms in recall.words for term in terms)}",
+_Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
+
+
+def _stages(recall: Recall) -> Iterator[_Table]:
+    """What every stage did, in order; of each arm and of the fused order the best ``EXPLAINED`` entries."""
+    names = {candidate.id: _pointer(candidate) for candidate in recall.candidates}
+
+    def named(passage: PassageId) -> str:
+        return names.get(passage, f"passage {passage}")
+
+    arms = [(r.lane, r.kind, str(len(r.hits)), str(r.below)) for r in recall.rankings]
+    yield "arms", ("lane", "source", "hits", "below the floor"), arms
+    hits = [
+        (ranking.lane, ranking.kind, f"#{rank}", _number(hit.score), named(hit.passage))
+        for ranking in recall.rankings
+        for rank, hit in enumerate(ranking.hits[:EXPLAINED])
     ]
-    if recall.floor is not None:
-        notes.append(f"vector floor: {recall.floor}")
-    return [*table(("lane", "source", "hits", "best"), rows), *notes]
+    yield "their best hits", ("lane", "source", "rank", "native", "what"), hits
+    fused = [(f"#{rank}", f"{c.fused:.6f}", named(c.id)) for rank, c in enumerate(recall.fused[:EXPLAINED])]
+    yield "after fusion", ("rank", "fused", "what"), fused
+    yield "pruned", ("stage", "dropped"), [(stage, str(count)) for stage, count in recall.pruned.items()]
+    yield "time", ("stage", "ms"), [(stage, f"{ms:.2f}") for stage, ms in recall.stats.timings.items()]
+
+
+def _pointer(candidate: Candidate) -> str:
+    if candidate.found is None:
+        return f"passage {candidate.id}"
+    item, seq = candidate.found.item, candidate.found.passage.seq
+    return one_line(f"{item.id}#{seq}" if seq else item.id)
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"      {line}" for line in lines]
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return "-" if value is None else f"{value:.4g}"
 
 
 def synced(report: SyncReport, vectors: BackfillReport | None) -> str:
@@ -110,26 +150,31 @@ def synced(report: SyncReport, vectors: BackfillReport | None) -> str:
         "missing": report.missing,
         "dropped": report.dropped,
     }
-    counted = ", ".join(f"{count} {name}" for name, count in changes.items() if count) or "nothing kept"
-    lines = [f"{report.seen} files and folders seen in {report.seconds:.1f} s: {counted}; {report.passages} passages."]
+    changed = ", ".join(f"{count} {name}" for name, count in changes.items() if count) or "nothing kept"
+    seen, passages = counted(report.seen, "path"), counted(report.passages, "passage")
+    lines = [f"{seen} seen in {report.seconds:.1f} s: {changed}; {passages}."]
     for reason, count in sorted(report.skipped.items(), key=lambda pair: -pair[1]):
         examples = ", ".join(one_line(path) for path in report.examples.get(reason, ()))
         lines.append(f"  skipped {count}: {reason}" + (f" ({examples})" if examples else ""))
     if report.redactions:
         lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(report.redactions.items())))
     if vectors is not None:
-        lines.append(f"{vectors.embedded} passages embedded in {vectors.seconds:.1f} s, {vectors.left} left.")
+        lines.append(
+            f"{counted(vectors.embedded, 'passage')} embedded in {vectors.seconds:.1f} s, {vectors.left} left."
+        )
         if vectors.reason:
-            lines.append(f"  {vectors.reason}")
+            lines.append(f"  {one_line(vectors.reason)}")
     return "\n".join(lines)
 
 
 def remembered(result: Remembered) -> str:
     lines = [f"{result.outcome}: {result.item.id} ({one_line(result.item.scope)})"]
     if result.superseded:
-        lines.append(f"  replaces {', '.join(result.superseded)}")
+        lines.append(f"  replaces {one_line(', '.join(result.superseded))}")
     if result.redactions:
         lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(result.redactions.items())))
+    if result.vector == "pending":
+        lines.append("  words find it now, meaning once its vector is there")
     return "\n".join(lines)
 
 
@@ -157,15 +202,15 @@ def status(result: Status) -> str:
         "items": items,
         "passages": f"{info.passages}; vectors: {vectors}",
         "index": space,
-        "embedder": f"{result.embedder}" + (f", {result.model}" if result.model else ""),
-        "settings": " < ".join(result.sources),
+        "embedder": f"{result.embedder}" + (f", {one_line(result.model)}" if result.model else ""),
+        "settings": one_line(" < ".join(result.sources)),
         "versions": ", ".join(f"{name} {version}" for name, version in info.versions.items()),
     }
     if project.branch:
         rows["branch"] = one_line(project.branch)
     lines = [f"{name:<9} {value}" for name, value in rows.items()]
     lines += [f"warning   {one_line(warning)}" for warning in info.warnings]
-    return "\n".join([*lines, *([f"problem   {result.problem}"] if result.problem else [])])
+    return "\n".join([*lines, *([f"problem   {one_line(result.problem)}"] if result.problem else [])])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from grounded_mcp.faces import schemas
 from grounded_mcp.faces.arguments import Argument
 from grounded_mcp.recall.ask import MODES, SOURCES
-from grounded_mcp.render import RenderOptions
 
 if TYPE_CHECKING:
     from grounded_mcp.memory import Memory

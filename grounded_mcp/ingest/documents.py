@@ -136,6 +136,7 @@ class _Sync:
 
     def take(self, entry: Found | Skipped) -> str:
         """Look at one file; returns its path as it may be shown."""
+        self._renew()
         try:
             key = key_of(entry.path, self._source.redactor)
         except RedactionError:
@@ -148,7 +149,7 @@ class _Sync:
         if known and not self._reread and is_as_stored(entry, known, self._source):
             self._refresh(entry, known)
             return key
-        made = read_document(entry, key, self._source, self._first_seen(known))
+        made = read_document(entry, key, self._source, known.created_at if known else self._source.now)
         if isinstance(made, Skipped):
             self._here.discard(key)
             return self._leave_out(key, made.reason)
@@ -159,12 +160,7 @@ class _Sync:
         return key
 
     def flush(self) -> None:
-        """Save what waits, in one transaction, and keep the lease alive."""
-        if time.monotonic() - self._renewed > RENEW_S:
-            with self._store.lease(self._lease, LEASE_S) as ours:
-                if not ours:
-                    raise StoreBusy("Another process took over this sync.", "Nothing is lost; run it again later.")
-            self._renewed = time.monotonic()
+        """Save what waits, in one transaction."""
         if not self._batch:
             return
         report = self._store.save([record for _, record in self._batch])
@@ -173,6 +169,14 @@ class _Sync:
             self._counts[outcome] += 1
             self._counts["passages"] += len(record.passages) if outcome in ("added", "updated") else 0
         self._batch.clear()
+
+    def _renew(self) -> None:
+        """Keep the lease alive, however long nothing has to be saved."""
+        if time.monotonic() - self._renewed > RENEW_S:
+            with self._store.lease(self._lease, LEASE_S) as ours:
+                if not ours:
+                    raise StoreBusy("Another process took over this sync.", "Nothing is lost; run it again later.")
+            self._renewed = time.monotonic()
 
     def retire(self) -> None:
         """What was stored and was not seen: a file that is gone is ``missing``, one now left out is deleted."""
@@ -233,12 +237,6 @@ class _Sync:
         attrs = {**item.attrs, "git": git} if git else item.attrs
         state = "missing" if outcome == "missing" else item.state
         self._put(outcome, Record(replace(item, state=state, attrs=attrs), passages))
-
-    def _first_seen(self, known: Known | None) -> float:
-        try:
-            return self._store.item(known.id)[0].created_at if known else self._source.now
-        except NotFound:
-            return self._source.now
 
     def _leave_out(self, key: str, reason: Reason) -> str:
         self._left_out[key] = reason

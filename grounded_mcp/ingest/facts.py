@@ -6,6 +6,7 @@ Knows nothing about where a fact is written or who stated it.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -56,6 +57,7 @@ class FactWriter:
         the text could not be checked; StoreError when nothing was stored.
         """
         check(statement, self.options)
+        self.check_scope(statement.scope)
         text, topic, redactions = self._clean(statement)
         before = self.store.find("fact", statement.scope, topic) if topic else None
         item = compose(statement, text, topic, before, self.options, now)
@@ -68,12 +70,19 @@ class FactWriter:
         outcome: Literal["stored", "updated", "unchanged"] = "unchanged" if report.unchanged else "updated"
         return Remembered(item, "stored" if report.added else outcome, tuple(dict.fromkeys(old)), redactions)
 
+    def check_scope(self, scope: str) -> None:
+        """A scope is a name that others will use, so a secret in it is refused, not replaced. Raises: InputError."""
+        if self.redactor.clean(scope).text != scope:
+            raise InputError("scope", "it holds what looks like a secret.", "Name the scope by something else.")
+
     def _clean(self, statement: Statement) -> tuple[Clean, Clean | None, Mapping[str, int]]:
         cleaned = self.redactor.clean(statement.text.strip())
         if not cleaned.text.strip():
             raise InputError("text", "nothing is left after private parts were removed.", "State what may be kept.")
-        topic = self.redactor.clean(statement.topic_key.strip()).text if statement.topic_key else None
-        return cleaned.text, topic, cleaned.redactions
+        if not statement.topic_key:
+            return cleaned.text, None, cleaned.redactions
+        topic = self.redactor.clean(statement.topic_key.strip())
+        return cleaned.text, topic.text, Counter(cleaned.redactions) + Counter(topic.redactions)
 
     def _passages(self, text: Clean) -> tuple[Passage, ...]:
         chunks = split(text, "prose", self.chunks)
@@ -82,7 +91,10 @@ class FactWriter:
     def _replaced(self, replaces: str | None) -> str | None:
         if replaces is None:
             return None
-        item, _ = self.store.item(replaces.strip().partition("#")[0])
+        old = replaces.strip().partition("#")[0]
+        item = self._held(old)
+        if item is None:
+            raise NotFound("replaces", f"there is no item {old}.", "Use an id that a recall returned.")
         if item.kind != "fact":
             raise InputError("replaces", f"{item.id} is a {item.kind}, not a fact.", "Name the id of a fact.")
         return item.id

@@ -12,14 +12,14 @@ import hmac
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from grounded_mcp.errors import ConfigError, RedactionError
 from grounded_mcp.ingest.secret_assign import ASSIGN_TABLES
 from grounded_mcp.ingest.secret_rules import rules_version
 from grounded_mcp.ingest.secret_spans import PLACEHOLDER, Scanner, Search
-from grounded_mcp.values import Clean
+from grounded_mcp.values import Clean, Project
 
 RULES_VERSION = rules_version(*ASSIGN_TABLES)
 """Changes whenever the tables do: a text redacted under another version is worth a second look."""
@@ -128,6 +128,15 @@ class Redactor:
         """What stands for a secret: its kind, four hex digits that equal secrets share, and its line breaks."""
         mark = hmac.digest(self._key, secret, "sha256")[:2].hex()
         return f"[REDACTED:{kind}:{mark}]".encode() + b"\n" * secret.count(b"\n")
+
+
+def clean_project(project: Project, redactor: Redactor) -> Project:
+    """A project as it may be stored: folders, branches and remotes can be named after anything.
+
+    Raises: RedactionError.
+    """
+    texts = {name: getattr(project, name) for name in ("key", "name", "reason", "root", "branch", "worktree")}
+    return replace(project, **{name: redactor.clean(text).text for name, text in texts.items() if text})
 
 
 def _without_private(text: str) -> tuple[str, int]:

@@ -74,7 +74,7 @@ def backfill(
     Raises: StoreError.
     """
     started = time.monotonic()
-    tally = _Tally(_waiting(store))
+    tally = _Tally(store.waiting())
     try:
         space = _space(embedder, wait_s, stop) if tally.total else None
         if space is not None:
@@ -86,11 +86,7 @@ def backfill(
     except (ModelError, StoreMismatch) as error:
         tally.reason = str(error)
     seconds = time.monotonic() - started
-    return BackfillReport(tally.embedded, tally.none, _waiting(store), seconds, tally.reason)
-
-
-def _waiting(store: Store) -> int:
-    return store.info().vectors.get("pending", 0)
+    return BackfillReport(tally.embedded, tally.none, store.waiting(), seconds, tally.reason)
 
 
 def _space(embedder: PassageEmbedder, seconds: float, stop: Callable[[], bool]) -> Space | None:

@@ -209,11 +209,13 @@ def decode(path: str, data: bytes) -> str | Skipped:
                 return data.decode(encoding)
             except UnicodeDecodeError:
                 return Skipped(path, "undecodable")
-    if b"\0" in data or len(data) - len(data.translate(None, _CONTROL)) > _MAX_CONTROL_SHARE * len(data):
+    if len(data) - len(data.translate(None, _CONTROL)) > _MAX_CONTROL_SHARE * len(data):
         return Skipped(path, "binary")
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8")  # a stray NUL makes no text binary (case 14); the redactor drops it
     except UnicodeDecodeError:
+        if b"\0" in data:
+            return Skipped(path, "binary")
         ascii_share = 1 - len(data.translate(None, _PRINTABLE)) / len(data)
         return data.decode("cp1252", "replace") if ascii_share >= _MIN_ASCII_SHARE else Skipped(path, "undecodable")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from grounded_mcp.errors import ConfigError, ModelError
+from grounded_mcp.errors import ModelError
 from grounded_mcp.models.base import Embedder
 
 BUNDLED: Final = "all-MiniLM-L6-v2-int8"
@@ -21,7 +21,7 @@ class EmbeddingOptions:
     """[embedding]. ``model``: ``BUNDLED``, a name that fastembed knows, or the path of a folder with ``model.onnx`` and
     its tokenizer (absolute, or starting with ``./``, ``../`` or ``~``).
 
-    Seconds everywhere; ``threads=0`` takes at most two of the cores. Raises: ConfigError.
+    Seconds everywhere; ``threads=0`` takes at most two of the cores; ``cache_dir`` holds the models known by name.
     """
 
     provider: str = "fastembed"
@@ -32,17 +32,6 @@ class EmbeddingOptions:
     retry_after_s: float = 300.0
     threads: int = 0
     batch_size: int = 32
-
-    def __post_init__(self) -> None:
-        if self.provider != "none" and self.provider not in PROVIDERS:
-            names = ", ".join([*PROVIDERS, "none"])
-            raise ConfigError(f"embedding.provider = {self.provider!r} is unknown.", f"Choose from {names}.")
-        if self.batch_size < 1:
-            raise ConfigError(f"embedding.batch_size = {self.batch_size} is below 1.", "The default is 32.")
-        if self.query_timeout_s <= 0:
-            raise ConfigError(
-                f"embedding.query_timeout_s = {self.query_timeout_s} is not positive.", "The default is 1.5."
-            )
 
 
 def _fastembed(options: EmbeddingOptions) -> Embedder:

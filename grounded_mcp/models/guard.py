@@ -36,7 +36,7 @@ REST_SECONDS = 30.0
 _PROBE = "The quick brown fox jumps over the lazy dog."
 
 Loader = Callable[[EmbeddingOptions], Embedder]
-StateName = Literal["off", "idle", "loading", "ready", "failed"]
+StateName = Literal["idle", "loading", "ready", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,13 @@ class GuardedEmbedder:
 
     def start(self) -> None:
         """Begin loading unless that is done, under way, or failed less than ``retry_after_s`` ago. Returns at once."""
+        self._started()
+
+    def _started(self) -> Future[Embedder]:
         with self._lock:
-            if self._options.provider != "none" and (self._loading is None or self._may_retry(self._loading)):
+            if self._loading is None or self._may_retry(self._loading):
                 self._loading = self._work.submit(self._open, math.inf)
+            return self._loading
 
     def _may_retry(self, loading: Future[Embedder]) -> bool:
         return loading.done() and loading.exception() is not None and self._clock() >= self._retry_at
@@ -92,8 +96,6 @@ class GuardedEmbedder:
     def state(self) -> GuardState:
         """How the embedder is right now; starts nothing."""
         loading = self._loading
-        if self._options.provider == "none":
-            return GuardState("off")
         if loading is None:
             return GuardState("idle")
         if not loading.done():
@@ -105,15 +107,11 @@ class GuardedEmbedder:
 
     def wait_ready(self, seconds: float) -> bool:
         """Start, and wait at most ``seconds``; False when the model is not there by then, at once when it failed."""
-        self.start()
-        if (loading := self._loading) is not None:
-            wait([loading], max(seconds, 0.0))
+        wait([self._started()], max(seconds, 0.0))
         return self.state.name == "ready"
 
     def _ready(self) -> Embedder:
-        self.start()
-        if (loading := self._loading) is None:
-            raise ModelError("missing", "Embeddings are turned off.", "embedding.provider decides.")
+        loading = self._started()
         if not loading.done():
             raise ModelError("loading", "The embedding model is still loading.", "Ask again in a few seconds.")
         if isinstance(error := loading.exception(), ModelError):
@@ -134,12 +132,12 @@ class GuardedEmbedder:
 
     # --- asking -------------------------------------------------------------------------------------------
 
-    def begin(self, text: str, timeout_s: float | None = None) -> Callable[[], Vector]:
+    def begin(self, text: str) -> Callable[[], Vector]:
         """Start embedding a query; calling the result waits for its vector.
 
-        The time (``query_timeout_s`` unless given) runs from now, not from the wait. Both raise ModelError.
+        The time (``query_timeout_s``) runs from now, not from the wait. Both raise ModelError.
         """
-        seconds = self._options.query_timeout_s if timeout_s is None else timeout_s
+        seconds = self._options.query_timeout_s
         embedder = self._ready()
         if self._clock() < self._rest_until:
             raise _silent()
@@ -147,9 +145,9 @@ class GuardedEmbedder:
         future = self._queries.submit(lambda: _embed(embedder, [text], "query"), seconds)
         return lambda: self._answer(future, deadline, embedder.dimensions)
 
-    def query(self, text: str, timeout_s: float | None = None) -> Vector:
-        """The vector of a query, in at most ``timeout_s`` seconds. Raises: ModelError."""
-        return self.begin(text, timeout_s)()
+    def query(self, text: str) -> Vector:
+        """The vector of a query, in at most ``query_timeout_s``. Raises: ModelError."""
+        return self.begin(text)()
 
     def _answer(self, future: Future[list[Vector]], deadline: float, dimensions: int) -> Vector:
         try:
@@ -164,7 +162,7 @@ class GuardedEmbedder:
             raise
         self._misses = 0
         if (wrong := flaw(vector, dimensions)) is not None:
-            raise ModelError("invalid", f"The embedder answered a vector that {wrong}.", "Run `grounded-mcp status`.")
+            raise ModelError("invalid", f"The embedder answered a vector that {wrong}.", "Try other words.")
         return vector
 
     def _missed(self) -> None:
@@ -209,11 +207,11 @@ class GuardedEmbedder:
             return future.result(seconds)
         except TimeoutError:
             raise ModelError(
-                "slow", f"The embedder hung on {len(texts)} passages.", "Restart, or see `status`."
+                "slow", f"The embedder hung on {len(texts)} passages.", "Restart: they wait in the store."
             ) from None
 
     def close(self) -> None:
-        """End the threads after the work at hand."""
+        """End the threads once they have done what they were asked."""
         self._queries.close()
         self._work.close()
 

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-import platformdirs
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
 
@@ -194,7 +193,7 @@ def _by_name(options: EmbeddingOptions) -> OnnxEmbedder:
         near = difflib.get_close_matches(options.model, names, n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]}?" if near else f"The bundled one is {BUNDLED}."
         raise ModelError("missing", f"fastembed knows no model named {options.model}.", hint)
-    cache = Path(options.cache_dir or platformdirs.user_data_path("grounded-mcp", appauthor=False) / "models")
+    cache = Path(options.cache_dir)
     absent = ModelError(
         "missing",
         f"The model {match} is not in {cache}, or not whole, and downloads are off.",
@@ -230,7 +229,9 @@ def _open(name: str, **where: Any) -> Any:
     except Exception as error:
         label = name.removeprefix("grounded-mcp:")
         raise ModelError(
-            "failed", f"The model {label} does not load: {error}", "Fetch the model again, or name another one."
+            "failed",
+            f"The model {label} does not load ({type(error).__name__}).",
+            "Fetch the model again, or name another one.",
         ) from error
 
 

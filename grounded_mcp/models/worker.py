@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class Worker:
         return current is not None and self._clock() > current.deadline
 
     def close(self) -> None:
-        """End the thread after the job at hand; jobs that still wait fail."""
+        """End the thread once the jobs that were submitted are done."""
         with self._lock:
             if self._thread is not None:
                 self._jobs.put(None)
@@ -89,11 +90,16 @@ class Worker:
             job.future.set_result(result)
 
     def _translated(self, error: BaseException) -> ModelError:
-        """A stray exception as ours; its traceback is logged once per kind, not once per call (T4)."""
+        """A stray exception as ours; where it came from is logged once per kind, not once per call (T4).
+
+        Its words stay out of both: they may quote the text that was embedded (case 59).
+        """
         kind = type(error).__name__
         if kind not in self._blamed:
             self._blamed.add(kind)
-            log.error("The embedder raised %s.", kind, exc_info=error)
-        fault = ModelError("failed", f"The embedder failed: {kind}: {error}", "Run `grounded-mcp status` for details.")
+            frames = traceback.extract_tb(error.__traceback__)
+            trail = " > ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
+            log.error("The embedder raised %s at %s.", kind, trail)
+        fault = ModelError("failed", f"The embedder failed ({kind}).", "Where it failed is in the log, on stderr.")
         fault.__cause__ = error
         return fault

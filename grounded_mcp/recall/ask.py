@@ -48,7 +48,7 @@ class Ask:
 
 def read(ask: Ask, scope: ScopeFilter, now: float, options: AskOptions) -> Query:
     """The Query for an Ask. A query longer than the cap is cut, a limit above the cap is lowered to it, a lone
-    surrogate becomes U+FFFD, and a date as ``until`` includes that day.
+    surrogate becomes U+FFFD and NUL is dropped, as in what is stored, and a date as ``until`` includes that day.
 
     Raises: InputError naming the field.
     """
@@ -59,7 +59,7 @@ def read(ask: Ask, scope: ScopeFilter, now: float, options: AskOptions) -> Query
     if since is not None and until is not None and since > until:
         raise InputError("since", "it lies after until.", "Swap the two, or leave one out.")
     return Query(
-        text=_SURROGATE.sub("\ufffd", ask.query.strip()[: options.max_query_chars]),
+        text=_SURROGATE.sub("\ufffd", ask.query.replace("\0", "").strip()[: options.max_query_chars]),
         kinds=_sources(ask.sources),
         mode=_one_of("mode", ask.mode, MODES) if ask.mode is not None else options.mode,
         limit=min(_limit(ask.limit), options.max_limit) if ask.limit is not None else options.limit,

@@ -44,13 +44,13 @@ def vector(store: Store, embedded: Vector, space: Space, query: Query, depth: in
     Raises: StoreMismatch when the index is of another ``space`` than the query's vector.
     """
     return tuple(
-        Ranking("vector", kind, above(store.nearest(embedded, scope_for(kind, query), depth, space=space), floor))
-        for kind in query.kinds
+        _above(floor, kind, store.nearest(embedded, scope_for(kind, query), depth, space=space)) for kind in query.kinds
     )
 
 
-def above(hits: tuple[Hit, ...], floor: float) -> tuple[Hit, ...]:
-    return tuple(hit for hit in hits if hit.score >= floor)
+def _above(floor: float, kind: Kind, hits: Sequence[Hit]) -> Ranking:
+    kept = tuple(hit for hit in hits if hit.score >= floor)
+    return Ranking("vector", kind, kept, below=len(hits) - len(kept))
 
 
 def degradation(error: ModelError | StoreMismatch) -> Degradation:

@@ -6,7 +6,7 @@ Synchronous; a pure function of the store, the query and its ``now``. Knows noth
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,21 +15,18 @@ from grounded_mcp.recall import lanes
 from grounded_mcp.recall.fusion import FusionOptions, fuse
 from grounded_mcp.recall.lanes import GatherOptions
 from grounded_mcp.recall.pressure import BoostOptions, press
-from grounded_mcp.recall.shape import Shaped, ShapeOptions, shape
+from grounded_mcp.recall.shape import ShapeOptions, shape
 from grounded_mcp.stores.base import Space, Store
 from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
 from grounded_mcp.tokens import Ask
 from grounded_mcp.values import (
-    Candidate,
     Degradation,
     Mode,
-    PassageId,
     Query,
     Ranking,
     Recall,
     Stats,
-    StoredPassage,
     Vector,
 )
 
@@ -75,8 +72,6 @@ class _Gathered:
     words: tuple[Ask, ...]
     degradation: Degradation | None
     floor: float | None
-    embed_ms: float
-    db_ms: float
 
     @property
     def mode(self) -> Mode:
@@ -86,13 +81,17 @@ class _Gathered:
 
 def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -> Recall:
     """One ranked, explained list for ``query``. Raises: StoreError; a failing model only degrades the answer."""
-    started = time.perf_counter()
-    gathered = _gather(query, ports, options)
+    watch = _Watch()
+    gathered = _gather(query, ports, options, watch)
     fused = fuse(gathered.rankings, options.fusion)
-    found, fetch_ms = _fetch(fused, ports.store)
+    watch.lap("fuse")
+    found = ports.store.fetch([candidate.id for candidate in fused])  # a passage that vanished meanwhile drops out
+    watch.lap("fetch")
     pressed = [press(each, found[each.id], query, options.boosts) for each in fused if each.id in found]
     passed = [c for c in pressed if query.min_score is None or c.score >= query.min_score]
+    watch.lap("press")
     shaped = shape(passed, query.limit, query.kinds, options.shape)
+    watch.lap("shape")
     return Recall(
         id=recall_id,
         query=query,
@@ -103,50 +102,64 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
         by_source=shaped.by_source,
         available=shaped.available,
         truncated=len(shaped.candidates) < shaped.available,
-        stats=_stats(gathered, fused, shaped, fetch_ms, started),
+        stats=_stats(len(fused), len(shaped.candidates), watch.ms),
         words=tuple((word.surface, word.terms) for word in gathered.words),
         fusion=options.fusion.describe(),
         floor=gathered.floor,
         fused=fused if query.trace else (),
-        pruned={"minScore": len(pressed) - len(passed), **shaped.pruned},
+        pruned={
+            "floor": sum(ranking.below for ranking in gathered.rankings),
+            "gone": len(fused) - len(pressed),
+            "minScore": len(pressed) - len(passed),
+            **shaped.pruned,
+        },
     )
 
 
-def _gather(query: Query, ports: Ports, options: RecallOptions) -> _Gathered:
-    """Both lanes over every source kind. The model works while the lexical lane searches."""
+def _gather(query: Query, ports: Ports, options: RecallOptions, watch: _Watch) -> _Gathered:
+    """The lanes that were asked for and can run, over every source kind. Where only the vector lane was asked for
+    and it cannot run, words are searched. The model works while the lexical lane searches.
+    """
     depth = options.gather.depth(query.limit)
     words = ports.analyzer.query_words(query.text)
     terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
-    watch = _Watch()
-    waiting, fault = _begin(query, ports)
-    found = lanes.lexical(ports.store, terms, query, depth) if query.mode != "vector" or fault else ()
-    watch.lap("db")
+    wants_vector = query.mode != "lexical" and bool(words)  # noise has neighbours too
+    waiting, fault = _begin(query, ports) if wants_vector else (None, None)
+    watch.lap("prepare")
+    found = lanes.lexical(ports.store, terms, query, depth) if query.mode != "vector" or waiting is None else ()
+    watch.lap("lexical")
     near: tuple[Ranking, ...] = ()
     floor = None
-    if waiting is not None and ports.embedder is not None:
+    if waiting is not None:
         try:
-            embedded, space = waiting(), ports.embedder.space
+            embedded, space, own_floor = waiting()
             watch.lap("embed")
-            floor = ports.embedder.floor if options.floor is None else options.floor
+            floor = own_floor if options.floor is None else options.floor
             near = lanes.vector(ports.store, embedded, space, query, depth, floor)
+            watch.lap("vector")
         except (ModelError, StoreMismatch) as error:
             watch.lap("embed")
             fault = lanes.degradation(error)
             found = found or lanes.lexical(ports.store, terms, query, depth)
-    watch.lap("db")
-    return _Gathered((*near, *found), words, fault, floor, watch.ms["embed"], watch.ms["db"])
+            watch.lap("lexical")
+    return _Gathered((*near, *found), words, fault, floor)
 
 
-def _begin(query: Query, ports: Ports) -> tuple[Callable[[], Vector] | None, Degradation | None]:
-    """Start embedding the query, unless vectors are off, not wanted, or there is nothing to compare it with."""
-    if query.mode == "lexical" or ports.embedder is None:
+_Waiting = Callable[[], tuple[Vector, Space, float]]
+"""Waits for the query's vector; with it come its space and the model's own floor. Raises: ModelError."""
+
+
+def _begin(query: Query, ports: Ports) -> tuple[_Waiting | None, Degradation | None]:
+    """Start embedding the query; None where vectors are off, or why there is nothing to compare it with."""
+    embedder = ports.embedder
+    if embedder is None:
         return None, None
     try:
-        _check_index(ports.store, ports.embedder.space)
-        waiting = ports.embedder.begin(query.text)
+        _check_index(ports.store, embedder.space)
+        waiting = embedder.begin(query.text)
     except (ModelError, StoreMismatch) as error:
         return None, lanes.degradation(error)
-    return waiting, None
+    return lambda: (waiting(), embedder.space, embedder.floor), None
 
 
 def _check_index(store: Store, wanted: Space) -> None:
@@ -160,32 +173,30 @@ def _check_index(store: Store, wanted: Space) -> None:
 
 
 class _Watch:
-    """Milliseconds by what they were spent on. The wait for the model counts only beyond the lexical search."""
+    """Milliseconds by stage, in their order. The wait for the model counts only beyond the lexical search."""
 
     def __init__(self) -> None:
-        self.ms = {"db": 0.0, "embed": 0.0}
+        self.ms: dict[str, float] = {}
         self._last = time.perf_counter()
 
-    def lap(self, spent_on: str) -> None:
+    def lap(self, stage: str) -> None:
         now = time.perf_counter()
-        self.ms[spent_on] += (now - self._last) * 1e3
+        self.ms[stage] = self.ms.get(stage, 0.0) + (now - self._last) * 1e3
         self._last = now
 
 
-def _fetch(fused: Sequence[Candidate], store: Store) -> tuple[Mapping[PassageId, StoredPassage], float]:
-    """Bodies are read once, after fusion; a passage that vanished meanwhile drops out. Milliseconds besides."""
-    started = time.perf_counter()
-    found = store.fetch([candidate.id for candidate in fused])
-    return found, (time.perf_counter() - started) * 1e3
+_DATABASE = ("lexical", "vector", "fetch")
+_AFTER_RETRIEVAL = ("press", "shape")
 
 
-def _stats(gathered: _Gathered, fused: Sequence[Candidate], shaped: Shaped, fetch_ms: float, started: float) -> Stats:
-    total_ms = (time.perf_counter() - started) * 1e3
+def _stats(candidates: int, results: int, ms: Mapping[str, float]) -> Stats:
+    total_ms = sum(ms.values())
     return Stats(
-        candidates=len(fused),
-        results=len(shaped.candidates),
-        embed_ms=gathered.embed_ms,
-        db_ms=gathered.db_ms + fetch_ms,
-        retrieval_ms=total_ms,
+        candidates=candidates,
+        results=results,
+        embed_ms=ms.get("embed", 0.0),
+        db_ms=sum(ms.get(stage, 0.0) for stage in _DATABASE),
+        retrieval_ms=total_ms - sum(ms[stage] for stage in _AFTER_RETRIEVAL),
         total_ms=total_ms,
+        timings=ms,
     )

@@ -37,7 +37,15 @@ def press(candidate: Candidate, found: StoredPassage, query: Query, options: Boo
     item = found.item
     nudges = tuple(n for n in _RULES.get(item.kind, _none)(item, query, options) if n.factor != 1.0)
     score = candidate.fused * math.prod(nudge.factor for nudge in nudges)
-    return Candidate(candidate.id, candidate.kind, candidate.fused, candidate.votes, nudges, score, found)
+    return Candidate(
+        id=candidate.id,
+        kind=candidate.kind,
+        fused=candidate.fused,
+        votes=candidate.votes,
+        nudges=nudges,
+        score=score,
+        found=found,
+    )
 
 
 def _fact(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:

@@ -26,12 +26,17 @@ def admit(
     fact_scopes: Sequence[str] | None,
     stored: Iterable[str],
     known: Iterable[Project],
+    anywhere: bool = False,
 ) -> ScopeFilter:
     """The filter for one recall.
 
     ``declared`` is the project the caller named, ``fact_scopes`` the canonical scopes the caller named, ``stored``
-    every scope the store holds and ``known`` every registered project.
+    every scope the store holds and ``known`` every registered project. ``anywhere``: the caller named ``*``, so that
+    only the facts are filtered, and only where their scopes are named.
     """
+    if anywhere:
+        facts = None if fact_scopes is None else frozenset({GLOBAL_SCOPE, *fact_scopes})
+        return ScopeFilter(facts, None, "none" if facts is None else "factScopes")
     home = declared or folder
     everyone = (*known, home)
     others = frozenset({GLOBAL_SCOPE, home.scope})

@@ -17,7 +17,7 @@ from grounded_mcp.values import Candidate, Kind, SourceCount, StoredPassage
 SCORE_DIGITS = 9
 """Scores are compared after rounding to 1e-9, so that engines that differ in the last bits agree (R10)."""
 
-_FOLDED: Mapping[Kind, bool] = {"fact": True, "learning": True, "session": False, "episode": False}
+_FOLDED: Mapping[Kind, bool] = {"fact": True, "session": False}
 """Kinds whose near-identical items become one, and whether an item has to be seen whole for that."""
 
 
@@ -67,13 +67,13 @@ def shape(candidates: Iterable[Candidate], limit: int, kinds: Sequence[Kind], op
 
 
 def _order(options: ShapeOptions) -> Callable[[Candidate], tuple[object, ...]]:
-    """Archived and missing documents last, generated reports behind first-hand material, then score, source, id."""
+    """Archived documents last, generated reports behind first-hand material, then score, source, id."""
     place = {kind: index for index, kind in enumerate(options.tie_break_order)}
 
     def key(candidate: Candidate) -> tuple[object, ...]:
         found = _found(candidate)
         return (
-            found.item.kind == "doc" and found.item.state != "active",
+            found.item.kind == "doc" and found.item.state == "archived",
             "generated" in found.item.attrs,
             -round(candidate.score, SCORE_DIGITS),
             place.get(candidate.kind, len(place)),

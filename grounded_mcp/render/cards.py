@@ -113,7 +113,8 @@ def matched_terms(recall: Recall, found: StoredPassage) -> tuple[str, ...]:
 def card_line(each: Mapping[str, Any]) -> str:
     """A card's fields, all but its text, as one line."""
     where = [each.get("path", ""), each.get("lines", "")]
-    ranks = " + ".join(f"{lane} #{rank}" for lane, rank in each.get("ranks", {}).items()) or each["matchedBy"]
+    found = " + ".join(f"{lane} #{rank}" for lane, rank in each.get("ranks", {}).items())
+    how = found if found and each["matchedBy"] != "both" else f"{each['matchedBy']}: {found}".rstrip(": ")
     named = {
         "topic": each.get("topic"),
         "matched": ", ".join(each.get("matchedTerms", ())),
@@ -121,7 +122,7 @@ def card_line(each: Mapping[str, Any]) -> str:
         "scope": each.get("scope"),
         "importance": each.get("importance"),
         "pinned": "yes" if each.get("pinned") else None,
-        "state": each["state"] if each["state"] != "active" else None,
+        "state": each["state"],
         "updated": each["updatedAt"],
         "chunks": each.get("chunks"),
         "duplicates": each.get("duplicates"),
@@ -133,7 +134,7 @@ def card_line(each: Mapping[str, Any]) -> str:
     head = [f"{each['rank']}. [{each['source']}] {quoted(each.get('title', ''))}".rstrip()]
     head += [quoted(part) for part in (":".join(filter(None, where)), each.get("heading")) if part]
     tail = [f"{name} {quoted(value)}" for name, value in named.items() if value not in (None, "")]
-    return " | ".join([*head, f"score {each['score']} ({ranks})", *tail])
+    return " | ".join([*head, f"score {each['score']} ({how})", *tail])
 
 
 def quoted(value: object) -> str:

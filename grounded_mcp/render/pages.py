@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from grounded_mcp.inert import inert, wrap
 from grounded_mcp.reading import Opened
-from grounded_mcp.render.cards import Envelope, compact, field, notes, quoted, rounded
+from grounded_mcp.render.cards import TITLE_CHARS, Envelope, compact, field, notes, quoted, rounded
 from grounded_mcp.render.recalled import GUIDANCE, MIN_SNIPPET, RenderOptions
 from grounded_mcp.render.snippet import cut_around
 from grounded_mcp.values import Item, Remembered, Status
@@ -30,6 +30,7 @@ def remembered_envelope(result: Remembered) -> Envelope:
         "topic_key": field(item.key) if item.key else None,
         "superseded": [field(old) for old in result.superseded],
         "redacted": dict(result.redactions),
+        "vector": result.vector,
     }
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
@@ -46,6 +47,7 @@ def remembered_text(envelope: Envelope) -> str:
         parts.append(f"replaces {', '.join(envelope['superseded'])}")
     if "redacted" in envelope:
         parts.append("redacted " + ", ".join(f"{kind} {count}" for kind, count in envelope["redacted"].items()))
+    parts.append(f"vector {envelope['vector']}")
     return " | ".join(parts)
 
 
@@ -92,8 +94,13 @@ def _opened(result: Opened, text: str, history: Sequence[Item]) -> Envelope:
         "earlier": len(result.history) - len(history) or None,
         "offset": result.offset,
         "nextOffset": end if end < result.size else None,
+        "prevOffset": result.prev_offset,
         "size": result.size,
         "passages": result.passages,
+        "neighbours": [
+            {"open": field(f"{item.id}#{near.seq}"), "heading": field(near.heading, TITLE_CHARS)}
+            for near in result.neighbours
+        ],
         **notes(safe),
         "guidance": GUIDANCE,
     }
@@ -111,12 +118,15 @@ def _replaced(old: Item) -> Envelope:
 
 def opened_text(envelope: Envelope) -> str:
     """The page for a client that shows only text."""
-    inside = {"text", "history", "attributes", "guidance"}
+    inside = {"text", "history", "attributes", "guidance", "neighbours"}
     lines = [" | ".join(f"{name} {quoted(value)}" for name, value in envelope.items() if name not in inside)]
     if "attributes" in envelope:
         lines.append(" | ".join(f"{name} {quoted(value)}" for name, value in envelope["attributes"].items()))
+    if "neighbours" in envelope:
+        lines.append("neighbours " + " | ".join(quoted(f"{n['open']} {n['heading']}") for n in envelope["neighbours"]))
     lines += [envelope["guidance"], envelope["text"]]
-    lines += [f"replaced {old['id']} ({old['updatedAt']}): {old['text']}" for old in envelope.get("history", ())]
+    for old in envelope.get("history", ()):
+        lines.append(f"replaced {old['id']} ({old['state']}, {old['updatedAt']}): {old['text']}")
     return "\n".join(lines)
 
 

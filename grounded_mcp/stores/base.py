@@ -51,6 +51,7 @@ class Known:
     key: str
     content_hash: str
     state: State
+    created_at: float
     attrs: Mapping[str, str]
 
 
@@ -145,8 +146,15 @@ class Store(Protocol):
         """
         ...
 
-    def reset_vectors(self) -> int:
-        """Drop every vector and the space; all passages become pending. Returns how many."""
+    def waiting(self) -> int:
+        """How many passages wait for a vector."""
+        ...
+
+    def reset_vectors(self, space: Space | None = None) -> int:
+        """Drop every vector; all passages become pending. Returns how many.
+
+        ``space`` is in force from then on: vectors of another one are refused. None leaves it to the next vectors.
+        """
         ...
 
     def space(self) -> Space | None:

@@ -169,8 +169,11 @@ class SqliteStore:
         packed = vectors_.pack(space, vectors)
         return self._database.write(lambda db: vectors_.put(db, space, packed))
 
-    def reset_vectors(self) -> int:
-        return self._database.write(vectors_.reset)
+    def waiting(self) -> int:
+        return self._database.read(vectors_.waiting)
+
+    def reset_vectors(self, space: Space | None = None) -> int:
+        return self._database.write(lambda db: vectors_.reset(db, space))
 
     def space(self) -> Space | None:
         return self._database.read(vectors_.get_space)
@@ -194,24 +197,27 @@ class SqliteStore:
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store, as sentences; empty when it is sound. Reads everything."""
+        return (*self._damage(), *self._database.read(self._findings))
+
+    def _damage(self) -> tuple[str, ...]:
         schema = fresh_schema(self._migrations)
         # The full-text check is an INSERT to SQLite, so that it needs a write transaction.
         run = self._database.write if self._database.access == "write" else self._database.read
-        return run(lambda db: (*checking.check(db, schema), *self._findings(db)))
+        return run(lambda db: checking.check(db, schema))
 
     def repair(self) -> RepairReport:
-        """Build every derived part anew, after setting a copy of a store that is not sound aside (case 35).
+        """Build every derived part anew, after setting a copy of a store that is damaged aside (case 35).
 
         Raises: StoreDamaged when what the rest is derived from cannot be read: then only a backup helps.
         """
-        found = self.check()
-        kept = self.path.with_name(f"{self.path.name}.corrupt-{timestamp()}") if found else None
+        damage, findings = self._damage(), self._database.read(self._findings)
+        kept = self.path.with_name(f"{self.path.name}.corrupt-{timestamp()}") if damage else None
         if kept:
             copy_database(self.path, kept, sound=False)
         schema = fresh_schema(self._migrations)
         tokenize = self._analyzer.index
         self._database.write(lambda db: checking.rebuild(db, schema, tokenize, self._analyzer.fingerprint))
-        return RepairReport(found, self.check(), kept)
+        return RepairReport((*damage, *findings), self.check(), kept)
 
     def backup(self, target: Path) -> None:
         """A consistent, checked copy in one file, also while others write (case 38). Raises: StoreError."""

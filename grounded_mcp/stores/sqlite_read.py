@@ -50,8 +50,10 @@ def history(db: apsw.Connection, item_id: str, limit: int) -> tuple[Item, ...]:
 
 
 def known(db: apsw.Connection, kind: Kind, scope: str) -> Mapping[str, Known]:
-    rows = db.execute(sql.KNOWN, (kind, scope))
-    return {key: Known(id, key, content, state, json.loads(attrs)) for id, key, content, state, attrs in rows}
+    return {
+        key: Known(id, key, content, state, created_at, json.loads(attrs))
+        for id, key, content, state, created_at, attrs in db.execute(sql.KNOWN, (kind, scope))
+    }
 
 
 def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:

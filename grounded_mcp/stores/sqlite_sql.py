@@ -69,7 +69,8 @@ SELECT {_ITEM} {_FROM_ITEM}
 WHERE item.id IN (SELECT id FROM old) AND item.id <> ?1 AND item.state = 'superseded'
 ORDER BY item.state_at DESC, item.num DESC LIMIT ?2"""  # noqa: S608
 KNOWN = """
-SELECT item.id, item.key, item.content_hash, item.state, item.attrs FROM item JOIN bucket ON bucket.id = item.bucket
+SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.attrs
+FROM item JOIN bucket ON bucket.id = item.bucket
 WHERE bucket.kind = ? AND bucket.scope = ? AND item.key IS NOT NULL AND item.state <> 'superseded'
 ORDER BY item.key, item.state = 'active', item.num"""
 FETCH = f"""
@@ -81,6 +82,7 @@ SCOPES = "SELECT DISTINCT scope FROM bucket WHERE EXISTS (SELECT 1 FROM item WHE
 PROJECTS = "SELECT key, name, reason, root, branch, worktree FROM project ORDER BY key"
 
 COUNT_ITEMS = "SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket GROUP BY kind ORDER BY kind"
+COUNT_PENDING = "SELECT count(*) FROM passage WHERE vector_state = 'pending'"
 COUNT_PASSAGES = "SELECT vector_state, count(*) FROM passage GROUP BY vector_state"
 
 GET_META = "SELECT value FROM meta WHERE name = ?"

@@ -52,6 +52,10 @@ def get_space(db: apsw.Connection) -> Space | None:
     return Space(*json.loads(row[0])) if row else None
 
 
+def _set_space(db: apsw.Connection, space: Space) -> None:
+    db.execute(sql.SET_META, (SPACE, json.dumps([space.model, space.dimensions])))
+
+
 def pending(db: apsw.Connection, limit: int, after: int) -> tuple[PendingPassage, ...]:
     waiting = rows(db, sql.PENDING, (after, limit))
     return tuple(PendingPassage(id, text_to_embed(title, heading, body)) for id, title, heading, body in waiting)
@@ -71,7 +75,7 @@ def put(db: apsw.Connection, space: Space, packed: Sequence[tuple[int, bytes | N
     held = get_space(db)
     check_space(held, space)
     if held is None:
-        db.execute(sql.SET_META, (SPACE, json.dumps([space.model, space.dimensions])))
+        _set_space(db, space)
     stored = 0
     for passage, vector, code in packed:
         found = rows(db, sql.SET_VECTOR_STATE, ("none" if vector is None else "ok", passage))
@@ -87,12 +91,19 @@ def put(db: apsw.Connection, space: Space, packed: Sequence[tuple[int, bytes | N
     return stored
 
 
-def reset(db: apsw.Connection) -> int:
-    """Forget every vector and the space they are of; returns how many passages wait for one now."""
+def reset(db: apsw.Connection, space: Space | None) -> int:
+    """Forget every vector and the space they are of, for ``space`` if given; how many passages wait for one now."""
     for statement in (sql.DROP_SKETCHES, sql.DROP_VECTORS, sql.ALL_PENDING):
         db.execute(statement)
     db.execute(sql.DROP_META, (SPACE,))
-    return count(db)["pending"]
+    if space is not None:
+        _set_space(db, space)
+    return waiting(db)
+
+
+def waiting(db: apsw.Connection) -> int:
+    """How many passages wait for a vector; an index knows."""
+    return int(rows(db, sql.COUNT_PENDING)[0][0])
 
 
 def count(db: apsw.Connection) -> dict[str, int]:

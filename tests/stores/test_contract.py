@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from storing import ANALYZER, EVERYTHING, SPACE, doc, embed, fact, found, ids_of, near, owners, random_unit, unit, where
 
-from grounded_mcp.errors import NotFound, StoreError
+from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
 from grounded_mcp.stores.base import MAX_BATCH, Store
 from grounded_mcp.stores.rules import MAX_K, MAX_TERMS
 from grounded_mcp.values import Clean, Passage, PassageId, Project, SaveReport, Space, Vector
@@ -496,6 +496,16 @@ def test_case_25_a_reset_makes_room_for_another_space(store: Store) -> None:
     assert store.space() == other
     assert near(store, unit(1, 0, 0, 0, 0)) == ["f2"]
     assert store.info().vectors == {"pending": 1, "ok": 1, "none": 0}
+
+
+def test_case_25_a_reset_for_a_space_refuses_the_vectors_of_the_one_before(store: Store) -> None:
+    store.save([fact("f1", "one"), fact("f2", "two")])
+    embed(store, "f1", EAST)
+    other = Space("model-b", 5)
+    assert (store.reset_vectors(other), store.waiting(), store.space()) == (2, 2, other)
+    with pytest.raises(StoreMismatch, match="model-b"):
+        embed(store, "f1", EAST)
+    assert store.info().vectors == {"pending": 2, "ok": 0, "none": 0}
 
 
 def test_pending_passages_come_by_id_in_pages(store: Store) -> None:

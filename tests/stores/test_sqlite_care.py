@@ -140,7 +140,8 @@ def test_text_that_another_analyzer_indexed_is_reported_and_indexed_again_by_rep
     (warning,) = store.info().warnings
     assert "doctor --repair" in warning
     assert warning in store.check()
-    store.repair()
+    report = store.repair()
+    assert (report.found, report.left, report.kept) == ((warning,), (), None)
     assert (store.info().warnings, store.check()) == ((), ())
     assert len(store.lexical(exact.query("lever"), EVERYTHING, 5)) == 1
     store.close()
