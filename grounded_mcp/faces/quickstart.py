@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def quickstart(settings: Settings, path: Path, question: str | None) -> int:
         if is_example:
             print("No project here: using a small bundled example in a temporary store.\n")
         name = _index(chosen, folder)
-        asked = question or (EXAMPLE_QUESTION if is_example else f"What is {name} and how is it used?")
+        asked = question or (EXAMPLE_QUESTION if is_example else f"What is {name} for, and how is it run?")
         answer = _ask(chosen, folder, asked)
         print(f"\nAsked over MCP (stdio): {asked}\n")
         print(_shown(answer))
@@ -97,7 +97,16 @@ def _index(settings: Settings, folder: Path) -> str:
         with bar("passages") as step:
             vectors = memory.fill_vectors(step, stop=lambda: time.monotonic() > deadline)
         print(terminal.synced(report, vectors))
-        return memory.project.name
+        return _title(Path(memory.project.worktree or memory.project.root)) or memory.project.name
+
+
+def _title(root: Path) -> str | None:
+    """What the project's README calls it: a clone's folder or remote often has another name."""
+    with suppress(OSError):
+        text = (root / "README.md").read_text(encoding="utf-8", errors="replace")
+        heading = next((line for line in text[:10_000].splitlines() if line.startswith("# ")), "")
+        return terminal.one_line(heading[2:])[:80] or None
+    return None
 
 
 def _ask(settings: Settings, folder: Path, question: str) -> dict[str, Any]:
