@@ -138,10 +138,11 @@ def load(
     values, sources = dict(defaults()), ["defaults"]
     for source, layer, adding in (
         (str(user_file), _read(user_file), frozenset[str]()),
-        (str(project_file), _project_layer(project_file), _PROJECT_ADDS),
+        (*_project_layer(project_file), _PROJECT_ADDS),
     ):
         if layer:
             _overlay(values, layer, source, adding)
+        if layer or source.endswith(")"):  # a file that was ignored is named, too
             sources.append(source)
     variables = tuple(_environment(env))
     for variable, name, value in variables:
@@ -198,15 +199,20 @@ def _read(path: Path) -> Flat:
         raise ConfigError(f"{path} is not valid TOML: {error}.", "Correct the line it names.") from error
 
 
-def _project_layer(path: Path) -> Flat:
-    layer = _read(path)
-    for name in layer:
-        if name in _SHARED or not (name.startswith(_PROJECT_SECTION) or name in _PROJECT_ADDS):
-            raise ConfigError(
-                f"{path} sets {name}; a project's file may set only [recall.*] and sync.ignore, and no stemming.",
-                "Move it to your own config.toml.",
-            )
-    return layer
+def _project_layer(path: Path) -> tuple[str, Flat]:
+    """A project's file and its values. One that cannot be used is left out whole, and its name says why.
+
+    It is not an error: a cloned repository must not be able to switch the memory off.
+    """
+    try:
+        layer = _read(path)
+        for name, value in layer.items():
+            if name in _SHARED or not (name.startswith(_PROJECT_SECTION) or name in _PROJECT_ADDS):
+                raise ConfigError(f"it sets {name} and may set only [recall.*] and sync.ignore, and no stemming", "-")
+            _check(name, value, str(path))
+    except ConfigError as error:
+        return f"{path} (ignored: {error.message})", {}
+    return str(path), layer
 
 
 def _environment(env: Mapping[str, str]) -> Iterator[tuple[str, str, Any]]:

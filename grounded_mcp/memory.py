@@ -27,7 +27,7 @@ from grounded_mcp.recall.scope import ANY_PROJECT, admit, everything
 from grounded_mcp.stores.base import Store
 from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
-from grounded_mcp.values import Project, Recall, Remembered, ScopeFilter, Space, Status
+from grounded_mcp.values import GLOBAL_SCOPE, Project, Recall, Remembered, ScopeFilter, Space, Status
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,8 @@ class Memory:
         read(ask, everything(), self._clock(), self._options.ask)  # complain before touching the store
         checked = read(ask, self._scope(project, fact_scopes), self._clock(), self._options.ask)
         ports = Ports(self._store, self._analyzer, self._embedder)
-        return recall(checked, ports, self._options.recall, uuid.uuid4().hex[:16])
+        found = recall(checked, ports, self._options.recall, uuid.uuid4().hex[:16])
+        return found if found.candidates else replace(found, hint=self._nothing_stored(checked.scope))
 
     def open(self, id: str, *, offset: int | None = None) -> Opened:
         """One page of the full text behind a pointer. Raises: NotFound, InputError."""
@@ -239,6 +240,13 @@ class Memory:
         except StoreMismatch as error:
             return str(error)
         return None
+
+    def _nothing_stored(self, scope: ScopeFilter) -> str | None:
+        """An empty answer from a project that was never indexed is not an answer about the question."""
+        if scope.others is None or not self._store.scopes().isdisjoint(scope.others - {GLOBAL_SCOPE}):
+            return None
+        names = ", ".join(sorted(scope.others - {GLOBAL_SCOPE}))
+        return f"Nothing is stored for {names} yet. Run `grounded-mcp sync` in its folder."
 
     def _scope(self, project: str | None, fact_scopes: Sequence[str] | None) -> ScopeFilter:
         known = self._store.projects()

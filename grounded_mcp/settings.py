@@ -75,6 +75,7 @@ def settings(values: Values) -> Settings:
             boosts=values.pick(BoostOptions, "recall.boosts"),
             shape=values.pick(ShapeOptions, "recall", **shares),
             floor=None if floor == "auto" else floor,
+            min_coverage=values["recall.vector.min_coverage"],
         ),
         render=values.pick(RenderOptions, "render"),
         server=values.pick(ServerOptions, "server"),

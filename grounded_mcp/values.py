@@ -286,6 +286,8 @@ class Recall:
     """The cosine similarity under which vector hits did not enter; None where the lane did not run."""
     fused: tuple[Candidate, ...] = ()
     """The order right after fusion; kept only when a trace was asked for."""
+    hint: str | None = None
+    """What a caller should do first, where an answer is empty for a reason that is not the question's."""
     pruned: Mapping[str, int] = field(default_factory=dict)
     """How many candidates each stage dropped."""
 

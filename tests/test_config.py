@@ -239,10 +239,11 @@ def test_a_variable_that_cannot_be_used_is_named(machine: Machine, variable: str
     ],
 )
 def test_g1_a_projects_file_sets_nothing_but_ranking_and_what_to_leave_out(machine: Machine, line: str) -> None:
-    machine.of_project(line)
-    message = machine.refused()
-    assert message.startswith(f"{machine.project / '.grounded.toml'} sets ")
-    assert "may set only [recall.*] and sync.ignore" in message
+    machine.of_project("recall.limit = 3\n" + line if "=" in line and not line.startswith("recall =") else line)
+    values = machine.load()
+    assert values.flat == defaults()
+    assert values.places.sources[-1].startswith(f"{machine.project / '.grounded.toml'} (ignored: it sets ")
+    assert "may set only [recall.*] and sync.ignore" in values.places.sources[-1]
 
 
 def test_g1_a_projects_file_may_leave_out_more_files_and_tune_ranking(machine: Machine) -> None:
@@ -273,8 +274,11 @@ def test_a_projects_file_above_a_relative_folder_is_found(machine: Machine, monk
 
 
 def test_a_projects_file_is_checked_like_any_other(machine: Machine) -> None:
-    machine.of_project("recall.limit = 0")
-    assert machine.refused().startswith(str(machine.project / ".grounded.toml"))
+    for text in ("recall.limit = 0", "recall.limits = 3", "no toml at all"):
+        machine.of_project(text)
+        values = machine.load()
+        assert values["recall.limit"] == 20
+        assert values.places.sources[-1].startswith(f"{machine.project / '.grounded.toml'} (ignored: ")
 
 
 def test_a_project_that_a_client_names_is_preferred_to_the_working_directory(machine: Machine, tmp_path: Path) -> None:

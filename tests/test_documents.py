@@ -709,3 +709,9 @@ def test_t11_a_long_sync_in_which_nothing_changes_keeps_its_lease(
     assert taken == [False, False, False]
     other.close()
     work.store.close()
+
+
+def test_a_home_folder_and_the_top_of_a_disk_are_no_projects(work: Workspace) -> None:
+    for root in (Path.home(), Path("/")):
+        with pytest.raises(InputError, match="is not a project"):
+            sync_documents(root, work.project, work.store, work.redactor, DocumentOptions(), 1.0)

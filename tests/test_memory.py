@@ -267,3 +267,44 @@ def test_case_58_the_check_of_the_redaction_names_engine_and_rules_when_it_fails
     (problem,) = check_redaction(ours)
     assert problem.startswith(f"Redaction rules {RULES_VERSION} on re: ")
     assert "RecursionError" in problem
+
+
+def test_while_most_passages_have_no_vector_only_words_are_searched_and_the_answer_says_so(
+    open_: Open, tmp_path: Path
+) -> None:
+    memory = open_(embedding__provider="hashing")
+    (tmp_path / "notes").mkdir()
+    for number in range(60):
+        memory.remember(f"Berth {number} is painted in shade {number}", scope="global")
+    assert memory.wait_ready(10)
+    filled = 0
+
+    def three_batches() -> bool:
+        nonlocal filled
+        filled += 1
+        return filled > 2
+
+    memory.fill_vectors(stop=three_batches)
+    partly = memory.recall("which shade is berth 7 painted in")
+    assert partly.mode == "lexical"
+    assert partly.degradation is not None
+    assert "of 60 stored passages have no vector yet" in partly.degradation.reason
+    memory.fill_vectors()
+    assert memory.recall("which shade is berth 7 painted in").mode == "hybrid"
+
+
+def test_an_empty_answer_from_a_project_that_was_never_indexed_says_what_to_do(open_: Open) -> None:
+    memory = open_()
+    hint = memory.recall("anything", project="nope").hint
+    assert hint is not None
+    assert hint.startswith("Nothing is stored for project:nope yet. Run `grounded-mcp sync`")
+    memory.remember("The quay is closed")
+    assert memory.recall("xylophone").hint is None
+
+
+def test_a_fact_that_was_replaced_is_not_replaced_again(open_: Open) -> None:
+    memory = open_()
+    first = memory.remember("The port is 8090").item.id
+    memory.remember("The port is 8091", replaces=first)
+    with pytest.raises(InputError, match="replaces: .* is already replaced"):
+        memory.remember("The port is 8092", replaces=first)

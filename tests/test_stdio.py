@@ -333,3 +333,15 @@ def test_case_36_settings_that_cannot_be_used_are_told_by_every_tool_until_they_
         assert "Did you mean recall.limit?" in refused["content"][0]["text"]
         (tmp_path / "config.toml").write_text("[recall]\nlimit = 3\n", encoding="utf-8")
         assert not server.call("memory_status").get("isError")
+
+
+def test_case_37_a_store_that_was_deleted_and_made_again_is_opened_by_the_next_call(tmp_path: Path) -> None:
+    with serving.stdio(tmp_path) as server:
+        server.initialize()
+        assert not server.call("remember_fact", text="The pier is closed").get("isError")
+        for file in tmp_path.glob("memory.db*"):
+            file.unlink()
+        assert server.call("ground_recall", query="pier")["isError"]
+        again = server.call("ground_recall", query="pier")
+        assert not again.get("isError")
+        assert again["structuredContent"]["meta"]["empty"] is True

@@ -136,6 +136,13 @@ class Opening:
             return False
         return True
 
+    def reopen(self) -> None:
+        """Let go of a memory whose store is gone; the next call opens what is there then."""
+        with self._lock:
+            memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.close()
+
     def warm_up(self) -> None:
         """Open in the background soon; only the first call does anything."""
         if self._timer is None and self._memory is None:

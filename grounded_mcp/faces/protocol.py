@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from grounded_mcp import __version__
-from grounded_mcp.errors import GroundedError, InputError
+from grounded_mcp.errors import GroundedError, InputError, StoreMoved
 from grounded_mcp.faces.arguments import check, input_schema, nearest
 from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
@@ -115,6 +115,9 @@ def answer(
         values = check(name, tool.arguments, arguments)
         found = tool.ask(opening.memory(), values)
         return _result(_fitted(lambda fit: tool.show(found, fit, values), view(), options.max_reply_bytes))
+    except StoreMoved as error:
+        opening.reopen()  # what is under the path now is for the next call
+        return _failure(str(error))
     except GroundedError as error:
         return _failure(str(error))
     except BaseException as error:

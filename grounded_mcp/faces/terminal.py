@@ -36,7 +36,7 @@ def recalled(recall: Recall, *, snippet: int = 300) -> str:
     """The ranked list. ``snippet``: characters of each text."""
     lines = [_summary(recall)]
     if not recall.candidates:
-        lines.append(EMPTY if recall.words else NO_WORDS)
+        lines.append(one_line(recall.hint) if recall.hint else EMPTY if recall.words else NO_WORDS)
     for rank, candidate in enumerate(recall.candidates, 1):
         lines += ["", *_card(rank, candidate, recall, snippet)]
     return "\n".join(lines)

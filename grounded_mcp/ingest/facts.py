@@ -97,6 +97,8 @@ class FactWriter:
             raise NotFound("replaces", f"there is no item {old}.", "Use an id that a recall returned.")
         if item.kind != "fact":
             raise InputError("replaces", f"{item.id} is a {item.kind}, not a fact.", "Name the id of a fact.")
+        if item.state == "superseded":
+            raise InputError("replaces", f"{item.id} is already replaced.", "Name the fact that took its place.")
         return item.id
 
     def _held(self, item_id: str) -> Item | None:

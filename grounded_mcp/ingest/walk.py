@@ -176,9 +176,12 @@ def read_bytes(root: Path, path: str, limit: int) -> bytes | Reason:
                 return "not a regular file"
             if not _is_inside(root, target, opened):
                 return "outside the project"
-            data = file.read(limit + 1)
+            # Some files of /proc would block, and were opened not to: then there is nothing, not even an end.
+            data: bytes | None = file.read(limit + 1)
         except OSError:
             return "unreadable"
+    if data is None:
+        return "unreadable"
     return data if len(data) <= limit else "too large"
 
 

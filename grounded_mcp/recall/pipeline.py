@@ -30,6 +30,9 @@ from grounded_mcp.values import (
     Vector,
 )
 
+FEW_WAITING = 20
+"""Passages without a vector that never matter: a fact that was just stated is found by its words."""
+
 
 class QueryEmbedder(Protocol):
     """The bounded door to a model. ``begin`` starts embedding and returns at once; calling the result waits.
@@ -64,6 +67,7 @@ class RecallOptions:
     boosts: BoostOptions
     shape: ShapeOptions
     floor: float | None
+    min_coverage: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def _gather(query: Query, ports: Ports, options: RecallOptions, watch: _Watch) -
     words = ports.analyzer.query_words(query.text)
     terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
     wants_vector = query.mode != "lexical" and bool(words)  # noise has neighbours too
-    waiting, fault = _begin(query, ports) if wants_vector else (None, None)
+    waiting, fault = _begin(query, ports, options.min_coverage) if wants_vector else (None, None)
     watch.lap("prepare")
     found = lanes.lexical(ports.store, terms, query, depth) if query.mode != "vector" or waiting is None else ()
     watch.lap("lexical")
@@ -149,26 +153,35 @@ _Waiting = Callable[[], tuple[Vector, Space, float]]
 """Waits for the query's vector; with it come its space and the model's own floor. Raises: ModelError."""
 
 
-def _begin(query: Query, ports: Ports) -> tuple[_Waiting | None, Degradation | None]:
+def _begin(query: Query, ports: Ports, coverage: float) -> tuple[_Waiting | None, Degradation | None]:
     """Start embedding the query; None where vectors are off, or why there is nothing to compare it with."""
     embedder = ports.embedder
     if embedder is None:
         return None, None
     try:
-        _check_index(ports.store, embedder.space)
+        _check_index(ports.store, embedder.space, coverage)
         waiting = embedder.begin(query.text)
     except (ModelError, StoreMismatch) as error:
         return None, lanes.degradation(error)
     return lambda: (waiting(), embedder.space, embedder.floor), None
 
 
-def _check_index(store: Store, wanted: Space) -> None:
-    """Raises: StoreMismatch for an index of another model (R16, T5), ModelError for one without any vector yet."""
-    held = store.space()
-    check_space(held, wanted)
-    if held is None and store.pending(1):
+def _check_index(store: Store, wanted: Space, coverage: float) -> None:
+    """Raises: StoreMismatch for an index of another model (R16, T5), ModelError while too few passages have a vector.
+
+    The passages that have one would stand above all others, whatever the question: 96 of 7,473 embedded cost 7 of 28
+    right first results.
+    """
+    check_space(store.space(), wanted)
+    waiting = store.waiting()
+    if waiting <= FEW_WAITING and (store.space() or not waiting):
+        return
+    total = sum(store.info().vectors.values())
+    if waiting > (1.0 - coverage) * total:
         raise ModelError(
-            "missing", "No stored text has a vector yet.", "A running server or `grounded-mcp sync` adds them."
+            "missing",
+            f"{waiting:,} of {total:,} stored passages have no vector yet, so only words were searched.",
+            "A running server or `grounded-mcp sync` adds them.",
         )
 
 

@@ -65,9 +65,9 @@ _PLANS = (
     _Plan(1.0, 0.2, brief_from=HEAD + 1),
     _Plan(0.8, 0.1, brief_from=HEAD + 1),
     _Plan(0.6, 0.1, brief_from=HEAD + 1),
-    _Plan(0.5, 0.15, brief_from=1),
-    _Plan(0.2, 0.1, brief_from=1),
 )
+_TIGHT = _Plan(0.2, 0.1, brief_from=1)
+"""As many cards as go into a token budget, or where not even the first could say why they rank where they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,11 @@ def recall_envelope(recall: Recall, options: RenderOptions, max_tokens: int | No
         envelope = _recall(recall, _cards(drafts, plan, options.snippet_chars), cut=plan is not _PLANS[0])
         if budget.fits(envelope):
             return envelope
-    return _fewer(recall, _cards(drafts, _PLANS[-1], options.snippet_chars), budget)
+    if max_tokens is None:  # rather fewer cards that say why they rank where they do than all of them without
+        envelope = _fewer(recall, _cards(drafts, _PLANS[-1], options.snippet_chars), budget)
+        if len(envelope["data"]) >= min(HEAD, len(drafts)) and budget.fits(envelope):
+            return envelope
+    return _fewer(recall, _cards(drafts, _TIGHT, options.snippet_chars), budget)
 
 
 def _at_least(drafts: Sequence[Draft], plan: _Plan, snippet: int) -> int:
@@ -158,7 +162,9 @@ def _recall(recall: Recall, cards: Sequence[Envelope], *, cut: bool) -> Envelope
         "recallId": recall.id,
         "guidance": GUIDANCE if recall.candidates else EMPTY if recall.words else NO_WORDS,
     }
-    if cut:
+    if recall.hint:
+        meta["note"] = field(recall.hint)
+    elif cut:
         meta["note"] = f"{CUT} {dropped} more were left out." if dropped else CUT
     if recall.query.trace:
         meta["trace"] = _trace(recall, len(cards))
