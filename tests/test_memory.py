@@ -306,5 +306,5 @@ def test_a_fact_that_was_replaced_is_not_replaced_again(open_: Open) -> None:
     memory = open_()
     first = memory.remember("The port is 8090").item.id
     memory.remember("The port is 8091", replaces=first)
-    with pytest.raises(InputError, match="replaces: .* is already replaced"):
+    with pytest.raises(InputError, match=r"replaces: .* is already replaced"):
         memory.remember("The port is 8092", replaces=first)
