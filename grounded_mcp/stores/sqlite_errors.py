@@ -23,7 +23,8 @@ from grounded_mcp.errors import (
     StoreReadOnly,
 )
 
-REPAIR = "Run `grounded-mcp doctor --repair`; if that does not help, restore a backup."
+RESTORE = "Restore a copy of it, or move it away and run `grounded-mcp sync`: documents come back, stated facts do not."
+REPAIR = f"Run `grounded-mcp doctor --repair`. If that does not help: {RESTORE[0].lower()}{RESTORE[1:]}"
 
 # The first row that fits decides; {path} and {error} are filled in.
 _MEANING: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
@@ -45,7 +46,7 @@ _MEANING: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], 
         "No space is left for the store {path}; nothing was stored.",
         "Free some disk space and try again; reading still works.",
     ),
-    ((apsw.NotADBError,), StoreDamaged, "{path} is not a SQLite database, or its header is destroyed.", REPAIR),
+    ((apsw.NotADBError,), StoreDamaged, "{path} is not a SQLite database, or its header is destroyed.", RESTORE),
     ((apsw.CorruptError,), StoreDamaged, "The store {path} is damaged ({error}).", REPAIR),
     (
         (apsw.CantOpenError,),
