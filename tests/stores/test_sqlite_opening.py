@@ -134,7 +134,7 @@ def test_case_35_a_database_of_something_else_is_refused(sqlite: Open, path: Pat
 def test_case_35_a_file_with_a_destroyed_header_is_damaged(sqlite: Open, path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    assert "doctor" in refused(sqlite, path, StoreDamaged).remedy
+    assert refused(sqlite, path, StoreDamaged).remedy.startswith("Restore a copy of it")
 
 
 def test_case_35_a_truncated_file_is_damaged(sqlite: Open) -> None:
