@@ -136,12 +136,13 @@ class Opening:
             return False
         return True
 
-    def reopen(self) -> None:
-        """Let go of a memory whose store is gone; the next call opens what is there then."""
+    def let_go(self, memory: Memory | None) -> None:
+        """Close a memory whose store is gone, unless another call did; the next call opens what is there then."""
         with self._lock:
-            memory, self._memory = self._memory, None
-        if memory is not None:
-            memory.close()
+            if memory is None or memory is not self._memory:
+                return
+            self._memory = None
+        memory.close()
 
     def warm_up(self) -> None:
         """Open in the background soon; only the first call does anything."""

@@ -29,6 +29,7 @@ from grounded_mcp.faces.replies import INTERNAL, clean, encoded, one_line, place
 from grounded_mcp.faces.tools import INSTRUCTIONS, TOOLS, Answer, Tool
 
 if TYPE_CHECKING:
+    from grounded_mcp.memory import Memory
     from grounded_mcp.render import RenderOptions
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ def answer(
     view: Callable[[], RenderOptions],
 ) -> types.CallToolResult:
     """One tool call, in a worker thread. Never raises."""
+    memory: Memory | None = None
     try:
         tool = table.get(name)
         if tool is None:
@@ -113,10 +115,11 @@ def answer(
             hint = f"Did you mean {close}?" if close else f"The tools are {', '.join(table)}."
             raise InputError(name[:64], "is not a tool.", hint)
         values = check(name, tool.arguments, arguments)
-        found = tool.ask(opening.memory(), values)
+        memory = opening.memory()
+        found = tool.ask(memory, values)
         return _result(_fitted(lambda fit: tool.show(found, fit, values), view(), options.max_reply_bytes))
     except StoreMoved as error:
-        opening.reopen()  # what is under the path now is for the next call
+        opening.let_go(memory)  # what is under the path now is for the next call
         return _failure(str(error))
     except GroundedError as error:
         return _failure(str(error))

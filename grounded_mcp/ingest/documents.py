@@ -96,8 +96,8 @@ def sync_documents(
     started = time.perf_counter()
     if not root.is_dir():
         raise InputError("path", f"{str(root)!r} is not a folder.", "Give a folder that exists.")
-    if root.resolve() in (Path.home(), Path(root.resolve().anchor)):
-        raise InputError("path", f"{str(root)!r} is not a project.", "Name a project's folder, or begin one there.")
+    if root.resolve() == Path(root.resolve().anchor):
+        raise InputError("path", f"{str(root)!r} is a whole disk, not a project.", "Name a project's folder.")
     with ExitStack() as held:
         lease = f"sync:{project.scope}"
         if not held.enter_context(store.lease(lease, LEASE_S)):

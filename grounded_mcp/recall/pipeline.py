@@ -172,9 +172,9 @@ def _check_index(store: Store, wanted: Space, coverage: float) -> None:
     The passages that have one would stand above all others, whatever the question: 96 of 7,473 embedded cost 7 of 28
     right first results.
     """
-    check_space(store.space(), wanted)
-    waiting = store.waiting()
-    if waiting <= FEW_WAITING and (store.space() or not waiting):
+    held, waiting = store.space(), store.waiting()
+    check_space(held, wanted)
+    if waiting <= FEW_WAITING and (held or not waiting):
         return
     total = sum(store.info().vectors.values())
     if waiting > (1.0 - coverage) * total:
