@@ -1,0 +1,1 @@
+"""Past sessions of coding agents: one module per agent's format, all yielding the same turns."""
