@@ -111,7 +111,7 @@ FACT = candidate(
 )
 WORDS = (("tests", ("test",)), ("make", ("make",)), ("absent", ("absent",)))
 PLAIN = recall(
-    replace(DOC, nudges=(Nudge("active", 1.25),), chunks=2), replace(FACT, duplicates=3), available=9, words=WORDS
+    DOC._replace(nudges=(Nudge("active", 1.25),), chunks=2), FACT._replace(duplicates=3), available=9, words=WORDS
 )
 
 

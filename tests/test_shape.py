@@ -190,7 +190,7 @@ def test_two_paraphrases_meet_through_a_third() -> None:
 
 def test_shape_needs_fetched_passages() -> None:
     with pytest.raises(ValueError, match="after fetch"):
-        shaped([replace(candidate(), found=None)])
+        shaped([candidate()._replace(found=None)])
 
 
 def candidates_of(rows: list[tuple[Kind, int, int, int, int, str]]) -> list[Candidate]:

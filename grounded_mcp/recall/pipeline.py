@@ -125,10 +125,11 @@ def _gather(query: Query, ports: Ports, options: RecallOptions, watch: _Watch) -
     and it cannot run, words are searched. The model works while the lexical lane searches.
     """
     depth = options.gather.depth(query.limit)
+    waiting, fault = _begin(query, ports, options.min_coverage) if query.mode != "lexical" else (None, None)
     words = ports.analyzer.query_words(query.text)
     terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
-    wants_vector = query.mode != "lexical" and bool(words)  # noise has neighbours too
-    waiting, fault = _begin(query, ports, options.min_coverage) if wants_vector else (None, None)
+    if not words:  # noise has neighbours too
+        waiting = fault = None
     watch.lap("prepare")
     found = lanes.lexical(ports.store, terms, query, depth) if query.mode != "vector" or waiting is None else ()
     watch.lap("lexical")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from grounded_mcp.recall.gist import Gist, gist
 from grounded_mcp.values import Candidate, Kind, SourceCount, StoredPassage
@@ -90,7 +90,7 @@ def _collapse(ordered: Sequence[Candidate]) -> list[Candidate]:
     best: dict[str, Candidate] = {}
     for candidate in ordered:
         best.setdefault(_found(candidate).item.id, candidate)
-    return [replace(candidate, chunks=chunks[item_id]) for item_id, candidate in best.items()]
+    return [candidate._replace(chunks=chunks[item_id]) for item_id, candidate in best.items()]
 
 
 def _fold(documents: Sequence[Candidate], extra_words: int) -> list[Candidate]:
@@ -111,7 +111,7 @@ def _fold(documents: Sequence[Candidate], extra_words: int) -> list[Candidate]:
         if at == len(kept):
             kept.append(candidate)
         else:
-            kept[at] = replace(kept[at], duplicates=kept[at].duplicates + 1)
+            kept[at] = kept[at]._replace(duplicates=kept[at].duplicates + 1)
     return kept
 
 

@@ -63,7 +63,7 @@ def unpack_vector(vector: Vector, dimensions: int) -> tuple[float, ...]:
         fault = f"A vector of {len(vector) / 4:g} dimensions does not fit an index of {dimensions}."
         raise StoreError(fault, "Rebuild the vectors with `grounded-mcp sync --reembed`.")
     components = struct.unpack(f"<{dimensions}f", vector)
-    norm = math.sqrt(sum(x * x for x in components))
+    norm = math.hypot(*components)
     if not math.isfinite(norm):
         raise StoreError("A vector holds a component that is not a finite number.", remedy)
     if abs(norm - 1.0) > NORM_TOLERANCE:

@@ -67,7 +67,7 @@ def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, S
         if owner is None:
             owner = items[row[0]] = _item(row)
         found[passage_id] = StoredPassage(
-            passage_id, Passage(seq, body, heading, start, end), owner, passages=count, size=size, tokens=tokens
+            passage_id, Passage(seq, body, heading, start, end), owner, count, size, tokens
         )
     return {passage_id: found[passage_id] for passage_id in ids if passage_id in found}
 

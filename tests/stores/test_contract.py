@@ -95,7 +95,7 @@ def test_moved_lines_are_followed_without_new_vectors(store: Store) -> None:
     record = doc("a.md", "alpha")
     store.save([record])
     (passage,) = embed(store, "doc_a.md", EAST)
-    moved = replace(record, passages=(replace(record.passages[0], start_line=7, end_line=9),))
+    moved = replace(record, passages=(record.passages[0]._replace(start_line=7, end_line=9),))
     assert store.save([moved]) == SaveReport(updated=1)
     assert store.fetch([passage])[passage].passage.start_line == 7
 
