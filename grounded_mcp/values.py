@@ -16,6 +16,7 @@ from grounded_mcp.errors import ModelFault
 Kind = Literal["fact", "session", "doc", "learning", "episode", "digest", "script"]
 State = Literal["active", "archived", "missing", "superseded"]
 Origin = Literal["stated", "derived"]
+EvidenceKind = Literal["verified outcome", "diagnostic episode", "stated"]
 VectorState = Literal["pending", "ok", "none"]
 LaneName = Literal["lexical", "vector"]
 Mode = Literal["hybrid", "lexical", "vector"]
@@ -88,11 +89,28 @@ class Passage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """One time that a claim held or did not, with the place it was seen: an exchange of a conversation, 1-based."""
+
+    session: str
+    """The conversation's item id."""
+    place: int
+    supports: bool
+    kind: EvidenceKind
+    at: float
+    note: Clean
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
-    """An item with its passages: the unit of writing. An item in state ``superseded`` has none."""
+    """An item with its passages: the unit of writing. An item in state ``superseded`` has none.
+
+    ``evidence`` is added to what the item has already; the same place of the same conversation counts once.
+    """
 
     item: Item
     passages: tuple[Passage, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 class StoredPassage(NamedTuple):

@@ -7,12 +7,13 @@ thread. Every method raises only ``StoreError`` (or a subclass) and ``NotFound``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from grounded_mcp.values import (
+    Evidence,
     Filter,
     Hit,
     Item,
@@ -67,12 +68,21 @@ class Analyzer(Protocol):
 class Store(Protocol):
     """Rows, full text and vectors behind one door."""
 
-    def save(self, records: Sequence[Record], *, supersede: Mapping[str, str] | None = None) -> SaveReport:
+    def save(
+        self,
+        records: Sequence[Record],
+        *,
+        supersede: Mapping[str, str] | None = None,
+        retract: Mapping[str, int] | None = None,
+        checkpoints: Mapping[str, str] | None = None,
+    ) -> SaveReport:
         """Add or replace whole records by ``item.id``, at most ``MAX_BATCH``, in one transaction.
 
         Unchanged passages keep their vectors; new ones start as ``pending`` (I2). ``supersede`` maps old item id
         to the new one: the old item becomes ``superseded`` and leaves every index, in the same transaction. So does
         an active item whose key (within kind and scope) a saved active one takes. What left keeps its text as body.
+        ``retract`` takes back, first, what a conversation (item id) was evidence for from an exchange on; a derived
+        script that then has no evidence is gone. ``checkpoints`` are kept with the records: see ``checkpoints``.
         Raises: StoreBusy, StoreFull, StoreReadOnly, StoreMoved (nothing was stored); NotFound for an unknown old id.
         """
         ...
@@ -84,8 +94,23 @@ class Store(Protocol):
         """
         ...
 
-    def delete(self, ids: Sequence[str]) -> int:
-        """Remove items from the table and every index, so that no byte of their text stays in the files."""
+    def delete(self, ids: Sequence[str], *, bury: Collection[str] = ()) -> int:
+        """Remove items from the table and every index, so that no byte of their text stays in the files.
+
+        What a removed conversation was evidence for is taken back. ``bury`` keeps digests of what must not come back.
+        """
+        ...
+
+    def buried(self) -> frozenset[str]:
+        """Every digest that was buried."""
+        ...
+
+    def checkpoints(self, prefix: str) -> Mapping[str, str]:
+        """How far sources were read: state by source, of those whose name begins with ``prefix``."""
+        ...
+
+    def evidence(self, item_id: str) -> tuple[Evidence, ...]:
+        """What an item stands on, oldest first."""
         ...
 
     def lexical(self, terms: Sequence[str], where: Filter, k: int) -> tuple[Hit, ...]:

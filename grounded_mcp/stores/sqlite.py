@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import apsw
 from grounded_mcp.errors import StoreError
 from grounded_mcp.stores import sqlite_check as checking
 from grounded_mcp.stores import sqlite_read as reading
+from grounded_mcp.stores import sqlite_sources as sources
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores import sqlite_vectors as vectors_
 from grounded_mcp.stores import sqlite_write as writing
@@ -32,6 +33,7 @@ from grounded_mcp.stores.sqlite_lease import Leases
 from grounded_mcp.stores.sqlite_matrix import Matrices
 from grounded_mcp.stores.sqlite_schema import Migration, copy_database, fresh_schema, open_database, shipped, timestamp
 from grounded_mcp.values import (
+    Evidence,
     Filter,
     Hit,
     Item,
@@ -101,7 +103,14 @@ class SqliteStore:
 
     # --- writing ----------------------------------------------------------------------------------------------
 
-    def save(self, records: Sequence[Record], *, supersede: Mapping[str, str] | None = None) -> SaveReport:
+    def save(
+        self,
+        records: Sequence[Record],
+        *,
+        supersede: Mapping[str, str] | None = None,
+        retract: Mapping[str, int] | None = None,
+        checkpoints: Mapping[str, str] | None = None,
+    ) -> SaveReport:
         if len(records) > MAX_BATCH:
             raise StoreError(f"{len(records)} records are too many for one save.", f"Save at most {MAX_BATCH}.")
         known = self._database.read(lambda db: writing.known_digests(db, [record.item.id for record in records]))
@@ -110,15 +119,26 @@ class SqliteStore:
 
         def work(db: apsw.Connection) -> SaveReport:
             db.execute(sql.INIT_META, (ANALYZER, self._analyzer.fingerprint))
-            return writing.save(db, records, supersede or {}, tokens, self._clock())
+            about = [num for session, place in (retract or {}).items() for num in sources.retract(db, session, place)]
+            report = writing.save(db, records, supersede or {}, tokens, self._clock())
+            sources.drop_unfounded(db, about)
+            sources.note_checkpoints(db, checkpoints or {})
+            return report
 
         return self._database.write(work)
 
     def mark(self, ids: Sequence[str], state: State, at: float) -> int:
         return self._database.write(lambda db: writing.mark(db, ids, state, at))
 
-    def delete(self, ids: Sequence[str]) -> int:
-        deleted = self._database.write(lambda db: writing.delete(db, ids))
+    def delete(self, ids: Sequence[str], *, bury: Collection[str] = ()) -> int:
+        def work(db: apsw.Connection) -> int:
+            sources.bury(db, bury, self._clock())
+            about = [num for item_id in ids for num in sources.retract(db, item_id, 0)]
+            deleted = writing.delete(db, ids)
+            sources.drop_unfounded(db, about)
+            return deleted
+
+        deleted = self._database.write(work)
         if deleted or self._log_holds_deleted:
             self._log_holds_deleted = not self._database.checkpoint(SCRUB_SECONDS)
             if self._log_holds_deleted:
@@ -159,6 +179,15 @@ class SqliteStore:
     def register(self, project: Project, at: float) -> None:
         row = (project.key, project.name, project.reason, project.root, project.branch, project.worktree, at)
         self._database.write(lambda db: db.execute(sql.REGISTER, row))
+
+    def evidence(self, item_id: str) -> tuple[Evidence, ...]:
+        return self._database.read(lambda db: sources.evidence(db, item_id))
+
+    def checkpoints(self, prefix: str) -> Mapping[str, str]:
+        return self._database.read(lambda db: sources.checkpoints(db, prefix))
+
+    def buried(self) -> frozenset[str]:
+        return self._database.read(sources.buried)
 
     # --- vectors ----------------------------------------------------------------------------------------------
 

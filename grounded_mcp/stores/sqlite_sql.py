@@ -92,6 +92,25 @@ DROP_META = "DELETE FROM meta WHERE name = ?"
 GET_SECRET = "SELECT value FROM secret WHERE name = ?"  # noqa: S105 - a statement
 MAKE_SECRET = "INSERT OR IGNORE INTO secret (name, value) VALUES (?, ?)"  # noqa: S105 - a statement
 
+# --- where it came from -----------------------------------------------------------------------------------
+
+CHECKPOINTS = "SELECT source, state FROM checkpoint WHERE source >= ? AND source < ? || char(1114111)"
+SET_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint (source, state) VALUES (?, ?)"
+EVIDENCE = """
+SELECT session, place, supports, kind, note, at FROM evidence JOIN item ON item.num = evidence.item
+WHERE item.id = ? ORDER BY at, session, place"""
+ADD_EVIDENCE = """
+INSERT OR REPLACE INTO evidence (item, session, place, supports, kind, note, at)
+SELECT num, ?2, ?3, ?4, ?5, ?6, ?7 FROM item WHERE id = ?1"""
+EVIDENCE_ITEMS = "SELECT DISTINCT item FROM evidence WHERE session = ? AND place >= ?"
+RETRACT_EVIDENCE = "DELETE FROM evidence WHERE session = ? AND place >= ?"
+DROP_UNFOUNDED = """
+DELETE FROM item WHERE num IN (SELECT value FROM json_each(?)) AND origin = 'derived'
+    AND bucket IN (SELECT id FROM bucket WHERE kind = 'script')
+    AND num NOT IN (SELECT item FROM evidence)"""
+BURY = "INSERT OR IGNORE INTO tombstone (digest, at) VALUES (?, ?)"
+BURIED = "SELECT digest FROM tombstone"
+
 # --- searching --------------------------------------------------------------------------------------------
 
 BUCKETS = """

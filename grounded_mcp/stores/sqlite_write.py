@@ -18,6 +18,7 @@ from grounded_mcp.errors import NotFound
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.rules import passage_digest, text_size, text_to_index
 from grounded_mcp.stores.sqlite_connection import rows
+from grounded_mcp.stores.sqlite_sources import add_evidence
 from grounded_mcp.values import Item, Passage, Record, SaveReport, State
 
 Tokenize = Callable[[str], Sequence[str]]
@@ -63,6 +64,8 @@ def save(
         counts[outcome] += 1
         counts["superseded"] += superseded
         counts["pending"] += pending
+    for record in records:
+        add_evidence(db, record.item.id, record.evidence)
     for new in supersede.values():
         _number(db, new)
     return SaveReport(**counts)

@@ -20,7 +20,18 @@ from storing import ANALYZER, EVERYTHING, SPACE, doc, embed, fact, found, ids_of
 from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
 from grounded_mcp.stores.base import MAX_BATCH, Store
 from grounded_mcp.stores.rules import MAX_K, MAX_TERMS
-from grounded_mcp.values import Clean, Passage, PassageId, Project, SaveReport, Space, Vector
+from grounded_mcp.values import (
+    Clean,
+    Evidence,
+    Item,
+    Passage,
+    PassageId,
+    Project,
+    Record,
+    SaveReport,
+    Space,
+    Vector,
+)
 
 Open = Callable[..., Any]
 EAST, NORTH, WEST = unit(1, 0, 0, 0), unit(0, 1, 0, 0), unit(-1, 0, 0, 0)
@@ -667,3 +678,73 @@ def test_what_a_store_of_another_order_answers_is_the_same(open_store: Open) -> 
     vector = random_unit(source, 4)
     store.set_vectors(SPACE, {passage.id: random_unit(source, 4) for passage in store.pending(100)})
     assert store.nearest(vector, EVERYTHING, 20) == open_store().nearest(vector, EVERYTHING, 20)
+
+
+# --- where it came from -----------------------------------------------------------------------------------
+
+
+def seen(session: str, place: int, *, supports: bool = True, at: float = 1.0) -> Evidence:
+    return Evidence(session, place, supports, "verified outcome", at, Clean("exit 0"))
+
+
+def script(command: str, *evidence: Evidence) -> Record:
+    item = Item(f"scr_{command}", "script", "project:a", Clean(command), key=command)
+    return Record(item, (Passage(0, Clean(command)),), evidence)
+
+
+def test_evidence_adds_up_and_the_same_place_counts_once(store: Store) -> None:
+    store.save([script("make", seen("s1", 1, at=2.0), seen("s2", 4, at=1.0))])
+    store.save([script("make", seen("s1", 1, supports=False, at=2.0), seen("s1", 2, at=3.0))])
+    assert store.evidence("scr_make") == (
+        seen("s2", 4, at=1.0),
+        seen("s1", 1, supports=False, at=2.0),
+        seen("s1", 2, at=3.0),
+    )
+    assert store.evidence("scr_none") == ()
+
+
+def test_what_a_conversation_said_is_taken_back_from_an_exchange_on(store: Store) -> None:
+    store.save(
+        [script("make", seen("s1", 1), seen("s1", 3)), script("tox", seen("s1", 3)), script("nox", seen("s2", 3))]
+    )
+    store.save([], retract={"s1": 2})
+    assert store.evidence("scr_make") == (seen("s1", 1),)
+    with pytest.raises(NotFound):  # it stood on that alone
+        store.item("scr_tox")
+    assert store.evidence("scr_nox") == (seen("s2", 3),)
+
+
+def test_evidence_retracted_and_given_again_in_one_save_keeps_its_item(store: Store) -> None:
+    store.save([script("make", seen("s1", 1))])
+    before = owners(store, [hit.passage for hit in store.lexical(["make"], EVERYTHING, 5)])
+    store.save([script("make", seen("s1", 1, at=9.0))], retract={"s1": 0})
+    assert (before, store.evidence("scr_make")) == (["scr_make"], (seen("s1", 1, at=9.0),))
+
+
+def test_a_deleted_conversation_is_no_evidence_and_a_stated_item_needs_none(store: Store) -> None:
+    stated = Item("scr_stated", "script", "project:a", Clean("ship"), origin="stated")
+    store.save([doc("s1", "talk"), script("make", seen("doc_s1", 1)), Record(stated, (), (seen("doc_s1", 1),))])
+    store.delete(["doc_s1"])
+    with pytest.raises(NotFound):
+        store.item("scr_make")
+    assert (store.item("scr_stated")[0], store.evidence("scr_stated")) == (stated, ())
+
+
+def test_checkpoints_are_kept_with_the_records_and_found_by_prefix(store: Store) -> None:
+    store.save([fact("f1", "one")], checkpoints={"codex:1": "{}", "codex:2": "x", "codey:1": "y"})
+    store.save([], checkpoints={"codex:2": "z"})
+    assert store.checkpoints("codex:") == {"codex:1": "{}", "codex:2": "z"}
+    assert store.checkpoints("") == {"codex:1": "{}", "codex:2": "z", "codey:1": "y"}
+
+
+def test_a_save_that_fails_keeps_neither_checkpoint_nor_evidence(store: Store) -> None:
+    with pytest.raises(NotFound):
+        store.save([script("make", seen("s1", 1))], supersede={"nobody": "scr_make"}, checkpoints={"a": "b"})
+    assert (store.checkpoints(""), store.evidence("scr_make")) == ({}, ())
+
+
+def test_what_was_buried_is_remembered(store: Store) -> None:
+    store.save([fact("f1", "one")])
+    assert store.delete(["f1"], bury=["d1", "d2"]) == 1
+    store.delete([], bury=["d2"])
+    assert store.buried() == {"d1", "d2"}

@@ -19,8 +19,8 @@ from grounded_mcp.stores.sqlite_schema import BACKUPS_KEPT, Migration, shipped
 
 Open = Callable[..., Any]
 
-SECOND = Migration(
-    2,
+THIRD = Migration(
+    3,
     "mood",
     """
     ALTER TABLE item ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
@@ -30,11 +30,11 @@ SECOND = Migration(
     UPDATE item SET mood = 'happy' WHERE pinned;
     """,
 )
-NEXT = (*shipped(), SECOND)
+NEXT = (*shipped(), THIRD)
 
 
 def older(sqlite: Open) -> Path:
-    """A store of schema 1 with rows, vectors, an orphan passage and a column that no version of ours made (T13)."""
+    """Rows, vectors, an orphan passage and a column that no version of ours made, in the shipped schema (T13)."""
     store = sqlite()
     store.save([fact(f"f{n}", f"lever number {n}", pinned=n == 1) for n in range(5)] + [doc("a.md", "alpha", "bravo")])
     embed(store, "f1", unit(1, 0, 0, 0))
@@ -55,14 +55,14 @@ def contents(path: Path) -> dict[str, list[Any]]:
 
 
 def backups(path: Path) -> list[Path]:
-    return sorted(path.parent.glob("memory.db.backup-v1-*"))
+    return sorted(path.parent.glob("memory.db.backup-v2-*"))
 
 
 def test_t13_an_older_store_is_backed_up_and_migrated_and_its_orphan_reported(sqlite: Open) -> None:
     path = older(sqlite)
     before = contents(path)
     store = sqlite(migrations=NEXT)
-    assert store.info().schema == 2
+    assert store.info().schema == 3
     assert store.info().warnings == ("1 rows of passage belong to nothing; they were kept.",)
     assert contents(path) == before
     assert sorted(found(store, "lever")) == [f"f{n}" for n in range(5)]
@@ -73,7 +73,7 @@ def test_t13_an_older_store_is_backed_up_and_migrated_and_its_orphan_reported(sq
     with closing(apsw.Connection(str(path))) as db:
         assert list(db.execute("SELECT DISTINCT mood FROM item ORDER BY 1")) == [("calm",), ("happy",)]
     with closing(apsw.Connection(str(backup))) as db:
-        assert (db.pragma("user_version"), db.pragma("integrity_check")) == (1, "ok")
+        assert (db.pragma("user_version"), db.pragma("integrity_check")) == (2, "ok")
 
 
 def test_a_store_of_this_version_is_neither_backed_up_nor_changed(sqlite: Open, path: Path) -> None:
@@ -117,17 +117,17 @@ def test_case_31_a_migration_that_is_interrupted_anywhere_runs_again_at_the_next
             interrupted += 1
         assert contents(path) == before
         with closing(apsw.Connection(str(path))) as db:
-            assert db.pragma("user_version") == 1
+            assert db.pragma("user_version") == 2
     assert interrupted > 8
     assert contents(path) == before
     assert 1 <= len(backups(path)) <= BACKUPS_KEPT + interrupted
-    assert sqlite(migrations=NEXT).info().schema == 2
+    assert sqlite(migrations=NEXT).info().schema == 3
 
 
 def test_a_migration_that_fails_leaves_the_store_and_its_backup(sqlite: Open) -> None:
     path = older(sqlite)
     before = contents(path)
-    broken = replace(SECOND, script=f"{SECOND.script} SELECT * FROM nowhere;")  # noqa: S608
+    broken = replace(THIRD, script=f"{THIRD.script} SELECT * FROM nowhere;")  # noqa: S608
     with pytest.raises(StoreError, match="nowhere"):
         sqlite(migrations=(*shipped(), broken))
     assert contents(path) == before
@@ -136,7 +136,7 @@ def test_a_migration_that_fails_leaves_the_store_and_its_backup(sqlite: Open) ->
 
 def test_backups_of_a_migration_that_keeps_failing_do_not_pile_up(sqlite: Open) -> None:
     path = older(sqlite)
-    broken = replace(SECOND, script="INSERT INTO nowhere VALUES (1);")
+    broken = replace(THIRD, script="INSERT INTO nowhere VALUES (1);")
     for _ in range(BACKUPS_KEPT + 3):
         with pytest.raises(StoreError):
             sqlite(migrations=(*shipped(), broken))
@@ -163,7 +163,7 @@ def test_two_processes_that_migrate_at_once_do_it_once(sqlite: Open, monkeypatch
         return upgrade(*arguments)
 
     monkeypatch.setattr(sqlite_schema, "_upgrade", late)
-    assert sqlite(migrations=NEXT).info().schema == 2
+    assert sqlite(migrations=NEXT).info().schema == 3
     assert len(list(path.parent.glob("*.backup-*"))) == 1
 
 
