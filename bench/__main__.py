@@ -14,14 +14,18 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import quality, recall, start, sync
+from bench import imports, quality, recall, sessions, start, sync
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
     "recall": recall.measure,
     "sync": sync.measure,
     "quality": quality.measure,
+    "import": imports.measure,
+    "sessions": sessions.measure,
 }
+NEEDS = {"quality": "data", "import": "sessions", "sessions": "sessions"}
+"""Measurements that run on a folder, and the option that names it."""
 
 
 def main() -> int:
@@ -30,9 +34,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9, help="runs per figure of `start` (default: 9)")
     parser.add_argument("--queries", type=int, default=200, help="queries per size of `recall` (default: 200)")
     parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
+    parser.add_argument("--sessions", type=Path, help="folder of sessions and queries, for import and sessions")
     parser.add_argument("--log", action="store_true", help="append to bench/LOG.md")
     args = parser.parse_args()
-    names = args.names or [name for name in MEASUREMENTS if name != "quality" or args.data]
+    names = args.names or [name for name in MEASUREMENTS if name not in NEEDS or getattr(args, NEEDS[name])]
     lines = [f"## {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} · {', '.join(names)}", "", _machine(), ""]
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr)

@@ -6,15 +6,24 @@ Knows nothing about faces. Importing it is cheap; the store's engine is imported
 from __future__ import annotations
 
 import socket
+import sys
+import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import ConfigError, RedactionError
 from grounded_mcp.ingest.facts import FactWriter
 from grounded_mcp.ingest.redact import RULES_VERSION, Redactor
+from grounded_mcp.ingest.rescan import RescanReport, is_outdated, note_rules, rescan
+from grounded_mcp.ingest.transcripts.turns import Machine
 from grounded_mcp.memory import Memory, MemoryOptions
-from grounded_mcp.models.guard import GuardedEmbedder
+from grounded_mcp.models import catalog
+from grounded_mcp.models.guard import GuardedEmbedder, Loader
+from grounded_mcp.models.reranking import NONE, GuardedReranker
 from grounded_mcp.project import canonical_path, identify
 from grounded_mcp.settings import Settings
 from grounded_mcp.text import Analyzer
@@ -29,20 +38,28 @@ _MADE_UP_SECRET = "export DEPLOY_TOKEN=q8Zr2LxV7tKw9BnM4cJd"  # noqa: S105 - wha
 
 
 def open_memory(
-    settings: Settings, *, cwd: Path | None = None, explicit_project: str | None = None, create: bool = True
+    settings: Settings,
+    *,
+    cwd: Path | None = None,
+    explicit_project: str | None = None,
+    create: bool = True,
+    load: Loader = catalog.load,
+    clock: Callable[[], float] = time.time,
 ) -> Memory:
-    """The memory of the project that ``cwd`` belongs to. The model is loaded when it is first needed.
+    """The memory of the project that ``cwd`` belongs to. The model is loaded when it is first needed, by ``load``.
 
-    ``create=False`` makes no store where there is none.
+    ``create=False`` makes no store where there is none. ``clock`` gives the time that ages are counted from.
     Raises: ConfigError, InputError for a project that cannot be one, StoreError for a store that cannot be opened.
     """
     project = find_project(settings, cwd or settings.project_dir, explicit_project)
     with ExitStack() as opened:
         store = opened.enter_context(closing(open_store(settings, create=create)))
         redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
+        note_rules(store, redactor)
         memory = Memory(
             store=store,
-            embedder=None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding),
+            embedder=None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding, load),
+            reranker=None if settings.reranker.model == NONE else GuardedReranker(settings.reranker),
             analyzer=Analyzer(settings.analyzer),
             writer=FactWriter(store, redactor, settings.facts, settings.chunks),
             project=project,
@@ -50,12 +67,17 @@ def open_memory(
                 ask=settings.ask,
                 recall=settings.recall,
                 documents=settings.documents,
+                sessions=settings.sessions,
+                compact=settings.compact,
                 batch_size=settings.embedding.batch_size,
                 page_chars=settings.render.page_chars,
             ),
             git_environment=settings.places.environment,
             hostname=socket.gethostname(),
             sources=settings.places.sources,
+            machine=Machine(settings.places.user, sys.platform, settings.places.agents),
+            locate=_locator(settings, project),
+            clock=clock,
         )
         opened.pop_all()  # from here on the memory closes the store
     return memory
@@ -71,6 +93,18 @@ def open_store(settings: Settings, *, create: bool = True) -> SqliteStore:
     return SqliteStore(Path(location).expanduser(), Analyzer(settings.analyzer), settings.store, create=create)
 
 
+def outdated_text(settings: Settings, store: SqliteStore) -> tuple[str, ...]:
+    """Whether stored text went through other redaction rules than those in force, as a sentence. Raises: StoreError."""
+    redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
+    told = "Text was redacted under older rules: run `grounded-mcp doctor --rescan`."
+    return (told,) if is_outdated(store, redactor) else ()
+
+
+def rescan_store(settings: Settings, store: SqliteStore, progress: Callable[[int, int], None]) -> RescanReport:
+    """Every stored text through the rules in force. Raises: ConfigError, StoreError."""
+    return rescan(store, Redactor(store.secret(REDACTION_KEY), settings.redaction), time.time(), progress)
+
+
 def check_redaction(settings: Settings) -> tuple[str, ...]:
     """What keeps secrets from being taken out, as sentences; empty when a made-up one is found (case 58).
 
@@ -83,6 +117,24 @@ def check_redaction(settings: Settings) -> tuple[str, ...]:
     except RedactionError as error:
         wrong = error.message
     return (f"Redaction rules {RULES_VERSION} on {redactor.engine}: {wrong}",) if wrong else ()
+
+
+def _locator(settings: Settings, project: Project) -> Callable[[str], Project]:
+    """The project of a recorded working directory, by the rules for every other folder.
+
+    A name that was given by hand is this project's only; it holds for every folder that is this project's otherwise.
+    """
+    unnamed = replace(settings, project_key="")
+
+    @cache
+    def located(cwd: str) -> Project:
+        return find_project(unnamed, Path(cwd))
+
+    def locate(cwd: str) -> Project:
+        there = located(cwd)
+        return project if there.key == located(project.root).key else there
+
+    return locate
 
 
 def find_project(settings: Settings, cwd: Path, explicit: str | None = None) -> Project:

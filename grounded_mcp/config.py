@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -30,15 +30,18 @@ MAX_NUMBER = 1e15
 """Beyond it whole numbers and floats part ways, and no setting means anything."""
 
 # A project's own file can tune ranking, and leave out more files than the user does; it never widens access (G1).
-# Stemming decides what is in the index, which the projects share.
-_PROJECT_SECTION, _PROJECT_ADDS, _SHARED = "recall.", frozenset({"sync.ignore"}), frozenset({"recall.lexical.stemming"})
+# Stemming decides what is in the index, which the projects share; a model is a program, and its time the user's.
+_PROJECT_SECTION, _PROJECT_ADDS = "recall.", frozenset({"sync.ignore"})
+_SHARED = frozenset({"recall.lexical.stemming", "recall.rerank.model", "recall.rerank.timeout_s"})
 _CHOICES = {
     "embedding.provider": ("fastembed", "hashing", "none"),
     "recall.mode": ("hybrid", "lexical", "vector"),
-    "recall.fusion.mode": ("rrf", "normalized"),
+    "recall.lexical.scorer": ("bm25", "overlap", "overlap_idf"),
+    "recall.fusion.mode": ("rrf", "normalized", "hybrid", "blend"),
     "recall.fusion.normalization": ("zscore", "min_max"),
     "recall.tie_break_order": get_args(Kind),
     "redaction.engine": ("auto", "re2", "re"),
+    "redaction.scanner": ("none", "kingfisher"),
     "server.log_level": ("debug", "info", "warning", "error"),
 }
 # Numbers are at least 0 and finite; these are bounded further: a zero would divide by itself or answer nothing.
@@ -53,13 +56,18 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "recall.candidate_minimum": (1, math.inf),
     "recall.lexical.max_terms": (1, 64),
     "recall.fusion.k": (1, math.inf),
+    "recall.blend.freshness_days": (0.01, math.inf),
+    "recall.graph.common": (1, 4_096),
+    "recall.graph.seeds": (0, 100),
     "recall.boosts.session_half_life_days": (0.01, math.inf),
+    "recall.rerank.timeout_s": (0.001, math.inf),
     "facts.importance": (0, 1),
     "facts.max_chars": (1, math.inf),
     "facts.max_topic_chars": (1, math.inf),
     "render.snippet_chars": (40, math.inf),
     "render.max_chars": (2_000, math.inf),
     "render.page_chars": (100, math.inf),
+    "sessions.digest_lines": (3, math.inf),
     "server.port": (0, 65_535),
     "server.max_line_bytes": (1_024, math.inf),
     "server.max_body_bytes": (1_024, math.inf),
@@ -73,7 +81,12 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 # Numbers that may be left to be found out: "auto".
 _AUTOMATIC = {"recall.vector.floor"}
 # Tables whose keys are the user's own.
-_OPEN = ("project.folders",)
+_OPEN = ("project.folders", "sessions.folders")
+
+_AGENTS_VARIABLES = (
+    *("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME", "QWEN_HOME", "CLINE_DIR", "CLINE_DATA_DIR"),
+    *("CONTINUE_GLOBAL_DIR", "CURSOR_CONFIG_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA"),
+)
 
 Flat = dict[str, Any]
 _T = TypeVar("_T")
@@ -88,6 +101,10 @@ class Places:
     sources: tuple[str, ...]
     environment: Mapping[str, str] | None = None
     """For child processes: our variables without those by which a running git hook would redirect git."""
+    user: Path = Path()
+    """The user's home, under which agents keep their sessions."""
+    agents: Mapping[str, str] = field(default_factory=dict)
+    """The variables by which agents are told to keep them elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +120,7 @@ class Values:
 
     def pick(self, options: type[_T], section: str, **given: object) -> _T:
         """``options`` filled from ``section`` by field name; ``given`` overrides or adds fields."""
-        names = [field.name for field in fields(cast(Any, options))]
+        names = [each.name for each in fields(cast(Any, options))]
         values = {name: self.flat[f"{section}.{name}"] for name in names if name not in given}
         frozen = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return options(**frozen, **given)
@@ -150,7 +167,10 @@ def load(
     _overlay(values, flags or {}, "flags")
     sources += [source for source, given in (("environment", variables), ("flags", flags)) if given]
     store = env.get("GROUNDED_STORE") or values["store.location"] or str(home / "memory.db")
-    return Values(values, Places(home, store, tuple(sources), git.environment(env)), project_dir)
+    user = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
+    agents = {name: env[name] for name in _AGENTS_VARIABLES if env.get(name)}
+    places = Places(home, store, tuple(sources), git.environment(env), user, agents)
+    return Values(values, places, project_dir)
 
 
 @cache
@@ -158,7 +178,7 @@ def defaults() -> Mapping[str, Any]:
     """The shipped config.toml, flat."""
     packaged = Path(__file__).with_name("config.toml")
     path = packaged if packaged.is_file() else Path(__file__).parent.parent / "config.toml"
-    return dict(_flatten(tomllib.loads(path.read_text(encoding="utf-8"))))
+    return dict(flatten(tomllib.loads(path.read_text(encoding="utf-8"))))
 
 
 def _project_file(folder: Path) -> Path:
@@ -194,7 +214,7 @@ def _read(path: Path) -> Flat:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", "Correct or remove it.") from error
     try:
-        return dict(_flatten(tomllib.loads(text)))
+        return dict(flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", "Correct the line it names.") from error
 
@@ -208,7 +228,8 @@ def _project_layer(path: Path) -> tuple[str, Flat]:
         layer = _read(path)
         for name, value in layer.items():
             if name in _SHARED or not (name.startswith(_PROJECT_SECTION) or name in _PROJECT_ADDS):
-                raise ConfigError(f"it sets {name} and may set only [recall.*] and sync.ignore, and no stemming", "-")
+                allowed = "[recall.*] and sync.ignore, and neither stemming nor the reranker's model and time"
+                raise ConfigError(f"it sets {name} and may set only {allowed}", "-")
             _check(name, value, str(path))
     except ConfigError as error:
         return f"{path} (ignored: {error.message})", {}
@@ -233,11 +254,12 @@ def _parse(name: str, text: str) -> Any:
         return text
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by dotted name, in snake_case, from a table as TOML has it."""
     for key, value in table.items():
         name = prefix + (key if prefix.removesuffix(".") in _OPEN else _snake(key))
         if isinstance(value, dict):
-            yield from _flatten(value, name + ".")
+            yield from flatten(value, name + ".")
         else:
             yield name, value
 

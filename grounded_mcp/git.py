@@ -8,6 +8,7 @@ or documents. A missing git, a timeout and a refusal are answers, not errors.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,9 @@ class Listing:
 
     blobs: Mapping[str, str]
     ignored: frozenset[str]
+
+
+_VERSION = re.compile(r"\d[\w.+-]*")
 
 
 def environment(variables: Environment) -> dict[str, str]:
@@ -195,3 +199,14 @@ def _executable(env: Environment | None) -> str | None:
         if program.is_absolute() and os.access(program, os.X_OK) and program.is_file():
             return str(program)
     return None
+
+
+def released(folder: Path, version: str, env: Environment | None = None) -> float | None:
+    """When the tag of a version was made ("2.3" and "v2.3" are one); None where there is no such tag."""
+    bare = version.removeprefix("v").removeprefix("V")
+    if not _VERSION.fullmatch(bare):
+        return None
+    names = [f"refs/tags/{prefix}{bare}" for prefix in ("v", "", "release-")]
+    answer = ask(["for-each-ref", "--count=1", "--format=%(creatordate:unix)", *names], folder, env)
+    found = answer.out.strip()
+    return float(found) if answer.code == 0 and found.isdigit() else None

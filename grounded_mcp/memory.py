@@ -14,11 +14,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grounded_mcp.errors import StoreBusy, StoreError, StoreMismatch
+from grounded_mcp.git import released
+from grounded_mcp.ingest.compact import CompactOptions, CompactReport, compact
 from grounded_mcp.ingest.documents import DocumentOptions, Progress, SyncReport, sync_documents
 from grounded_mcp.ingest.facts import FactWriter, Statement
+from grounded_mcp.ingest.forgetting import Forgotten, forget
 from grounded_mcp.ingest.redact import clean_project
+from grounded_mcp.ingest.session_reading import Locate
+from grounded_mcp.ingest.sessions import Progress as SessionProgress
+from grounded_mcp.ingest.sessions import SessionOptions, SessionReport, sync_sessions
+from grounded_mcp.ingest.transcripts.readers import readers
+from grounded_mcp.ingest.transcripts.turns import Machine
 from grounded_mcp.ingest.vectors import LEASE, LEASE_SECONDS, BackfillReport, backfill
 from grounded_mcp.models.guard import GuardedEmbedder
+from grounded_mcp.models.reranking import GuardedReranker
 from grounded_mcp.project import canonical_scope, identify, known_project
 from grounded_mcp.reading import Opened, page, pointer
 from grounded_mcp.recall.ask import Ask, AskOptions, read
@@ -47,6 +56,8 @@ class MemoryOptions:
     ask: AskOptions
     recall: RecallOptions
     documents: DocumentOptions
+    sessions: SessionOptions
+    compact: CompactOptions
     batch_size: int
     page_chars: int
 
@@ -62,6 +73,7 @@ class Memory:
         *,
         store: Store,
         embedder: GuardedEmbedder | None,
+        reranker: GuardedReranker | None = None,
         analyzer: Analyzer,
         writer: FactWriter,
         project: Project,
@@ -69,6 +81,8 @@ class Memory:
         hostname: str,
         sources: tuple[str, ...] = (),
         git_environment: Mapping[str, str] | None = None,
+        machine: Machine | None = None,
+        locate: Locate | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.project = clean_project(project, writer.redactor)
@@ -76,12 +90,15 @@ class Memory:
         self._worktree = Path(project.worktree or project.root)
         self._store = store
         self._embedder = embedder
+        self._reranker = reranker
         self._analyzer = analyzer
         self._writer = writer
         self._options = options
         self._hostname = hostname
         self._sources = sources
         self._git_environment = git_environment
+        self._machine = machine
+        self._locate = locate or (lambda cwd: identify(Path(cwd), env=git_environment))
         self._clock = clock
         self._drain: Drain | None = None
 
@@ -113,7 +130,7 @@ class Memory:
         ask = Ask(query, limit, sources, mode, min_score, since, until, trace)
         read(ask, everything(), self._clock(), self._options.ask)  # complain before touching the store
         checked = read(ask, self._scope(project, fact_scopes), self._clock(), self._options.ask)
-        ports = Ports(self._store, self._analyzer, self._embedder)
+        ports = Ports(self._store, self._analyzer, self._embedder, self._reranker, self._released)
         found = recall(checked, ports, self._options.recall, uuid.uuid4().hex[:16])
         return found if found.candidates else replace(found, hint=self._nothing_stored(checked.scope))
 
@@ -182,6 +199,57 @@ class Memory:
             reread=reread,
         )
 
+    def sync_sessions(
+        self,
+        progress: Callable[[SessionProgress], None] | None = None,
+        *,
+        agents: Sequence[str] | None = None,
+        all_projects: bool = False,
+        reread: bool = False,
+    ) -> SessionReport:
+        """Import the sessions of coding agents on this machine: this project's, or every project's.
+
+        Raises: InputError for an unknown agent; StoreError.
+        """
+        if self._machine is None:
+            return SessionReport()
+        found = sync_sessions(
+            readers(agents or self._options.sessions.agents),
+            replace(self._machine, project_root=self._worktree),
+            self._store,
+            self._writer.redactor,
+            self._options.sessions,
+            self._locate,
+            self._clock(),
+            progress,
+            scope=None if all_projects else self.project.scope,
+            reread=reread,
+        )
+        if self._drain is not None:
+            self._drain.nudge()
+        return found
+
+    def compact(self, *, all_projects: bool = False, older_than: float | None = None) -> CompactReport:
+        """Archive this project's (or every project's) old sessions, with a digest of each of their weeks.
+
+        ``older_than``: days since a session's last exchange, None as configured. Raises: InputError; StoreError.
+        """
+        options = self._options.compact
+        if older_than is not None:
+            options = replace(options, archive_after_days=older_than)
+        scopes = None if all_projects else (self.project.scope,)
+        report = compact(self._store, options, self._clock(), scopes=scopes)
+        if self._drain is not None:
+            self._drain.nudge()
+        return report
+
+    def forget(self, id: str) -> Forgotten:
+        """Delete an item and what was made from it; importing its source again does not bring it back.
+
+        Raises: NotFound; InputError for what is no pointer; StoreError.
+        """
+        return forget(self._store, pointer(id)[0])
+
     def fill_vectors(
         self,
         progress: Callable[[int, int], None] | None = None,
@@ -213,23 +281,32 @@ class Memory:
             self._embedder.start()
             self._drain = Drain(self._fill)
             self._drain.nudge()
+        if self._reranker is not None:
+            self._reranker.start()
 
     def wait_ready(self, seconds: float) -> bool:
-        """Wait for the model to load; True where vectors are off. For callers that would rather wait than degrade."""
+        """Wait for the models to load; True where there are none. For callers that would rather wait than degrade."""
+        if self._reranker is not None:
+            self._reranker.wait_ready(seconds)
         return self._embedder is None or self._embedder.wait_ready(seconds)
 
     def close(self) -> None:
         """Stop background work at its next batch and release the store."""
         if self._drain is not None:
             self._drain.stop()
-        if self._embedder is not None:
-            self._embedder.close()
+        for model in (self._embedder, self._reranker):
+            if model is not None:
+                model.close()
         self._store.close()
 
     def _fill(self, stop: Callable[[], bool]) -> str | None:
         """Fill in vectors if any are missing; why some still are, if anything is wrong."""
         report = self.fill_vectors(stop=stop)
         return report.reason if report else None
+
+    def _released(self, version: str) -> float | None:
+        """When a version came out, by the project's tags."""
+        return released(self._worktree, version, self._git_environment)
 
     def _mismatch(self, held: Space | None) -> str | None:
         """What is wrong when the index is another model's; nothing is known before the model is loaded."""

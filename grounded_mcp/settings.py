@@ -13,16 +13,25 @@ from pathlib import Path
 from grounded_mcp.config import Places, Values
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.ingest.chunks import ChunkOptions
+from grounded_mcp.ingest.compact import CompactOptions
 from grounded_mcp.ingest.documents import DocumentOptions
 from grounded_mcp.ingest.facts import FactOptions
 from grounded_mcp.ingest.redact import RedactOptions
+from grounded_mcp.ingest.sessions import SessionOptions
 from grounded_mcp.models.catalog import EmbeddingOptions
+from grounded_mcp.models.reranking import RerankerOptions
+from grounded_mcp.recall.adapt import AdaptOptions
 from grounded_mcp.recall.ask import AskOptions
+from grounded_mcp.recall.blend import BlendOptions
 from grounded_mcp.recall.fusion import FusionOptions
+from grounded_mcp.recall.gather import LaneOptions
+from grounded_mcp.recall.graph import GraphOptions
 from grounded_mcp.recall.lanes import GatherOptions
 from grounded_mcp.recall.pipeline import RecallOptions
 from grounded_mcp.recall.pressure import BoostOptions
+from grounded_mcp.recall.rerank import RerankOptions
 from grounded_mcp.recall.shape import ShapeOptions
+from grounded_mcp.recall.temporal import TemporalOptions
 from grounded_mcp.render import RenderOptions
 from grounded_mcp.stores.options import StoreOptions
 from grounded_mcp.text import AnalyzerOptions
@@ -38,9 +47,12 @@ class Settings:
     project_folders: Mapping[str, str]
     store: StoreOptions
     embedding: EmbeddingOptions
+    reranker: RerankerOptions
     analyzer: AnalyzerOptions
     chunks: ChunkOptions
     documents: DocumentOptions
+    sessions: SessionOptions
+    compact: CompactOptions
     redaction: RedactOptions
     facts: FactOptions
     ask: AskOptions
@@ -52,9 +64,9 @@ class Settings:
 def settings(values: Values) -> Settings:
     """The stages' Options from flat values, which ``config`` has checked."""
     cache_dir = values["embedding.cache_dir"] or str(values.places.home / "models")
+    shared = {name: values[f"embedding.{name}"] for name in ("allow_download", "retry_after_s", "threads")}
     floor = values["recall.vector.floor"]
     chunks = values.pick(ChunkOptions, "chunks")
-    weights = {f"{lane}_weight": values[f"recall.fusion.weights.{lane}"] for lane in ("lexical", "vector")}
     shares = {f"{kind}_share": values[f"recall.lane_share.{kind}"] for kind in ("fact", "session", "doc")}
     return Settings(
         places=values.places,
@@ -63,19 +75,30 @@ def settings(values: Values) -> Settings:
         project_folders=values.table("project.folders"),
         store=values.pick(StoreOptions, "store"),
         embedding=values.pick(EmbeddingOptions, "embedding", cache_dir=cache_dir),
+        reranker=values.pick(RerankerOptions, "recall.rerank", cache_dir=cache_dir, **shared),
         analyzer=values.pick(AnalyzerOptions, "recall.lexical", max_query_chars=values["recall.max_query_chars"]),
         chunks=chunks,
         documents=values.pick(DocumentOptions, "sync", chunks=chunks),
+        sessions=values.pick(SessionOptions, "sessions", folders=values.table("sessions.folders")),
+        compact=values.pick(CompactOptions, "sessions"),
         redaction=values.pick(RedactOptions, "redaction"),
         facts=values.pick(FactOptions, "facts"),
         ask=values.pick(AskOptions, "recall"),
         recall=RecallOptions(
-            gather=values.pick(GatherOptions, "recall"),
-            fusion=values.pick(FusionOptions, "recall.fusion", **weights),
+            lanes=LaneOptions(
+                gather=values.pick(GatherOptions, "recall"),
+                fusion=values.pick(FusionOptions, "recall.fusion", weights=values.table("recall.fusion.weights")),
+                graph=values.pick(GraphOptions, "recall.graph"),
+                floor=None if floor == "auto" else floor,
+                min_coverage=values["recall.vector.min_coverage"],
+                scorer=values["recall.lexical.scorer"],
+            ),
+            adapt=values.pick(AdaptOptions, "recall.fusion.adapt"),
             boosts=values.pick(BoostOptions, "recall.boosts"),
+            temporal=values.pick(TemporalOptions, "recall.temporal"),
+            blend=values.pick(BlendOptions, "recall.blend"),
+            rerank=values.pick(RerankOptions, "recall.rerank"),
             shape=values.pick(ShapeOptions, "recall", **shares),
-            floor=None if floor == "auto" else floor,
-            min_coverage=values["recall.vector.min_coverage"],
         ),
         render=values.pick(RenderOptions, "render"),
         server=values.pick(ServerOptions, "server"),

@@ -18,7 +18,7 @@ State = Literal["active", "archived", "missing", "superseded"]
 Origin = Literal["stated", "derived"]
 EvidenceKind = Literal["verified outcome", "diagnostic episode", "stated"]
 VectorState = Literal["pending", "ok", "none"]
-LaneName = Literal["lexical", "vector"]
+LaneName = Literal["lexical", "vector", "graph", "temporal"]
 Mode = Literal["hybrid", "lexical", "vector"]
 
 Clean = NewType("Clean", str)
@@ -78,7 +78,8 @@ class Item:
 class Passage(NamedTuple):
     """One searchable piece of an item. The bodies of an item's passages, joined, are its text exactly.
 
-    ``heading`` is the trail above it ("Install > Linux"); lines are 1-based and inclusive.
+    ``heading`` is the trail above it ("Install > Linux"); lines are 1-based and inclusive. ``at``: when it was said,
+    where it has a time of its own, as the exchanges of a session have.
     """
 
     seq: int
@@ -86,6 +87,7 @@ class Passage(NamedTuple):
     heading: str = ""
     start_line: int | None = None
     end_line: int | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,14 @@ class Nudge(NamedTuple):
     factor: float
 
 
+class Term(NamedTuple):
+    """One addend of a blended score: ``weight`` x ``value`` (R7)."""
+
+    name: str
+    weight: float
+    value: float
+
+
 class Candidate(NamedTuple):
     """A passage on its way through the river; each stage appends its reason."""
 
@@ -237,6 +247,10 @@ class Candidate(NamedTuple):
     """Passages of this document that were found."""
     duplicates: int = 0
     """Near-identical items that were folded into this one."""
+    reranked: float | None = None
+    """The reranker's calibrated value on 0..1, which stands for ``fused`` in the score; None where it gave none."""
+    terms: tuple[Term, ...] = ()
+    """What a blended score is the sum of; empty where it is fused score times nudges."""
 
 
 # --- what comes back --------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ BOOSTS = BoostOptions(
     fact_importance=1.5,
     pinned=1.0,
     session_decay=0.5,
+    session_decay_alone=1.0,
     session_half_life_days=30.0,
     doc_active=1.25,
     scope_match=1.5,

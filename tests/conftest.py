@@ -34,7 +34,12 @@ class Command:
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("GROUNDED_", "CLAUDE_", "PYTHON"))}
-        ours = {"GROUNDED_HOME": str(self.home), "GROUNDED_EMBEDDING__PROVIDER": "none", "PYTHONPATH": str(REPOSITORY)}
+        ours = {
+            "GROUNDED_HOME": str(self.home),
+            "GROUNDED_EMBEDDING__PROVIDER": "none",
+            "PYTHONPATH": str(REPOSITORY),
+            **dict.fromkeys(("HOME", "USERPROFILE"), str(self.home.parent)),  # no agent's sessions but a test's own
+        }
         return {**kept, **ours, **self.env, **more}
 
     def argv(self, *args: str) -> list[str]:

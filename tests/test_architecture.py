@@ -16,20 +16,29 @@ PACKAGE = "grounded_mcp"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "faces.options"),  # the server's knobs are plain data that config collects
     ("values", "tokens", "when", "inert", "git"),
-    ("text", "project", "reading"),
+    ("wordshapes",),
+    ("text", "entities", "project", "reading"),
     ("stores.base", "models.base"),
     ("stores", "models"),
     ("ingest", "recall", "render"),
+    ("knowledge",),
     ("memory",),
     ("config",),
     ("settings",),
     ("assemble",),
+    ("evaluation",),  # fills stores and asks as a face would, so it stands on everything that one stands on
     ("faces",),
     ("__main__",),
 )
 PURE = (
     *("errors", "values", "tokens", "text", "inert", "when", "reading", "render", "ingest.chunks", "faces.terminal"),
+    *("entities", "wordshapes", "evaluation.metrics", "recall.graph"),
     *("recall.ask", "recall.fusion", "recall.gist", "recall.pressure", "recall.scope", "recall.shape"),
+    *("recall.adapt", "recall.blend", "recall.overlap", "recall.periods", "recall.rerank", "recall.temporal"),
+    *("ingest.transcripts.calls", "ingest.transcripts.exchanges", "ingest.transcripts.passages"),
+    *("ingest.transcripts.quality", "ingest.transcripts.mining", "ingest.transcripts.outputs"),
+    *("ingest.transcripts.shell", "ingest.transcripts.strip", "ingest.digests", "ingest.excerpts", "ingest.phrases"),
+    *("ingest.conversation", "knowledge.confidence"),
 )
 IMPURE_IMPORTS = {"os", "sys", "io", "pathlib", "time", "logging", "subprocess", "socket", "random", "threading"}
 ONLY_IN: dict[str, tuple[str, ...]] = {
@@ -37,7 +46,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sqlite_vec": ("stores.sqlite",),
     "fastembed": ("models.onnx",),
     "onnxruntime": ("models.onnx",),
-    "numpy": ("models.onnx", "stores.sqlite"),
+    "numpy": ("models.onnx", "stores.sqlite", "evaluation.intervals"),
     "mcp": ("faces",),
     "mcp_types": ("faces",),
     "anyio": ("faces",),

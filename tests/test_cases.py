@@ -66,10 +66,14 @@ Call = tuple[str, dict[str, Any]]
 # --- a memory, its tools and its processes ----------------------------------------------------------------
 
 
-def memory_at(home: Path, folder: Path, **sections: object) -> Memory:
-    """The memory of ``folder``; vectors by hashing, which needs no model, unless told otherwise."""
+def memory_at(home: Path, folder: Path, *, user: Path | None = None, **sections: object) -> Memory:
+    """The memory of ``folder``; vectors by hashing, which needs no model, unless told otherwise.
+
+    ``user``: the home in which agents keep their sessions; by default there are none.
+    """
     named = {"embedding__provider": "hashing", **sections}
-    env = {f"GROUNDED_{name.upper()}": str(value) for name, value in named.items()} | {"GROUNDED_HOME": str(home)}
+    env = {f"GROUNDED_{name.upper()}": str(value) for name, value in named.items()}
+    env |= {"GROUNDED_HOME": str(home), "HOME": str(user or home)}
     folder.mkdir(parents=True, exist_ok=True)
     return open_memory(settings(load(cwd=folder, env=env)), cwd=folder)
 

@@ -61,7 +61,8 @@ def test_recall_explain_shows_votes_boosts_arms_the_fused_order_what_was_pruned_
     lines = [line.split() for line in shown.splitlines()]
     assert ["lexical", "doc", "1", "0"] in lines  # the arm: one hit, none below the floor
     told = [line for line in lines if line and line[-1] == pointer and "|" not in line]
-    assert [line[:1] for line in told] == [["1."], ["lexical"], ["#0"]]  # the card, the arm's entry, the fused order
+    # The card, the entry of each arm that found it, the fused order.
+    assert [line[:1] for line in told] == [["1."], ["lexical"], ["graph"], ["#0"]]
     assert told[1][1:3] == ["doc", "#0"]
     assert ["collapsed", "0"] in lines
     assert {"lexical", "fuse", "fetch", "press", "shape"} <= {line[0] for line in lines if len(line) == 2}

@@ -17,6 +17,7 @@ from grounded_mcp.settings import Settings, settings
 from tests.candidates import BOOSTS, RENDER, SHAPE
 
 REPOSITORY = Path(__file__).parent.parent
+WEIGHTS = {"lexical": 1.0, "vector": 1.0, "graph": 0.4, "temporal": 0.5}
 
 
 class Machine:
@@ -60,10 +61,11 @@ def test_the_shipped_numbers_are_the_ones_of_the_reference_page() -> None:
     assert ours.recall.shape == SHAPE
     assert ours.render == RENDER
     assert (ours.ask.limit, ours.ask.max_limit, ours.ask.mode) == (20, 100, "hybrid")
-    assert (ours.recall.gather.candidate_factor, ours.recall.gather.candidate_minimum) == (3, 30)
-    assert ours.recall.fusion == FusionOptions("normalized", 60, "zscore", 1.0, 1.0)
+    gather = ours.recall.lanes.gather
+    assert (gather.candidate_factor, gather.candidate_minimum, gather.depth(20), gather.depth(5)) == (3, 30, 60, 30)
+    assert ours.recall.lanes.fusion == FusionOptions("normalized", 60, "zscore", WEIGHTS)
     assert ours.facts.importance == 0.6
-    assert ours.recall.floor is None
+    assert ours.recall.lanes.floor is None
 
 
 @pytest.mark.parametrize("stage", ["store", "embedding", "analyzer", "chunks", "documents", "redaction", "server"])

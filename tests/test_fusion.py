@@ -1,29 +1,33 @@
-"""Rankings become one score per passage: the page's reciprocal ranks, and scores on one scale (R7)."""
+"""Rankings become one score per passage: by position, by the lanes' own scores, by both, by similarity (R7)."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from grounded_mcp.recall.fusion import FusionOptions, fuse
-from grounded_mcp.values import Candidate, Hit, Kind, LaneName, PassageId, Ranking
+from grounded_mcp.values import Candidate, Hit, Kind, PassageId, Ranking
+
+LANES: tuple[Any, ...] = ("lexical", "vector", "graph", "temporal")
 
 
-def options(
-    mode: str = "normalized", normalization: str = "zscore", lexical: float = 1.0, vector: float = 1.0, k: int = 60
-) -> FusionOptions:
-    return FusionOptions(mode, k, normalization, lexical, vector)  # type: ignore[arg-type]
+def options(mode: Any = "normalized", normalization: Any = "zscore", k: int = 60, **weights: float) -> FusionOptions:
+    return FusionOptions(mode, k, normalization, {"lexical": 1.0, "vector": 1.0, **weights})
 
 
 RRF = options("rrf")
 ZSCORE = options()
 MIN_MAX = options(normalization="min_max")
+HYBRID = options("hybrid")
+BLEND = options("blend")
+EVERY = (RRF, ZSCORE, MIN_MAX, HYBRID, options("hybrid", "min_max"), BLEND)
 
 
-def ranking(lane: LaneName, scores: dict[int, float], kind: Kind = "doc") -> Ranking:
+def ranking(lane: Any, scores: dict[int, float], kind: Kind = "doc") -> Ranking:
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     return Ranking(lane, kind, tuple(Hit(PassageId(id_), score) for id_, score in best_first))
 
@@ -123,74 +127,202 @@ def test_scores_that_differ_beyond_the_ninth_digit_are_equal_and_ordered_by_id()
 
 
 def test_the_description_is_derived_from_what_is_in_force() -> None:
+    scaled = {"normalization": "zscore", "lexical": 0.4, "vector": 1.0, "graph": 0.2}
     assert RRF.describe() == {"algorithm": "rrf", "k": 60}
-    assert options(lexical=0.4).describe() == {
-        "algorithm": "normalized",
-        "normalization": "zscore",
-        "lexical": 0.4,
-        "vector": 1.0,
+    assert options(lexical=0.4, graph=0.2).describe() == {"algorithm": "normalized", **scaled}
+    assert options("hybrid", lexical=0.4, graph=0.2).describe() == {"algorithm": "hybrid", "k": 60, **scaled}
+    assert BLEND.describe() == {"algorithm": "blend"}
+
+
+# --- hybrid and blend -------------------------------------------------------------------------------------
+
+
+def test_r7_hybrid_averages_normalized_scores_and_reciprocal_ranks_over_the_most_they_can_be() -> None:
+    rankings = (ranking("vector", {1: 0.8, 2: 0.7, 3: 0.6}), ranking("lexical", {3: 10.0, 1: 6.0}))
+    assert scores(*rankings, by=options("hybrid", "min_max")) == {
+        1: pytest.approx((0.5 + (60 / 60 + 60 / 61) / 2) / 2),
+        2: pytest.approx((0.25 + (60 / 61) / 2) / 2),
+        3: pytest.approx((0.5 + (60 / 62 + 60 / 60) / 2) / 2),
     }
 
+
+def test_r7_hybrid_gives_1_to_what_is_first_everywhere_and_nothing_more_than_1() -> None:
+    assert scores(ranking("vector", {1: 0.9}), ranking("lexical", {1: 7.0}), by=options("hybrid", "min_max")) == {
+        1: 1.0
+    }
+
+
+def test_r7_blend_takes_the_cosine_or_bm25_scaled_to_the_best_cosine_and_of_both_the_larger() -> None:
+    vector, lexical = ranking("vector", {1: 0.8, 2: 0.6, 4: 0.7}), ranking("lexical", {2: 10.0, 3: 5.0, 4: 1.0})
+    assert scores(vector, lexical, by=BLEND) == {1: 0.8, 2: 0.8, 3: 0.4, 4: 0.7}
+
+
+def test_r7_blend_scales_words_over_all_sources_alike() -> None:
+    docs, facts = ranking("lexical", {1: 8.0}), ranking("lexical", {2: 4.0}, "fact")
+    assert scores(docs, facts, ranking("vector", {3: 0.5}, "session"), by=BLEND) == {1: 0.5, 2: 0.25, 3: 0.5}
+
+
+def test_r7_blend_without_a_hit_by_meaning_is_relative_to_the_best_bm25() -> None:
+    assert scores(ranking("lexical", {1: 8.0, 2: 2.0}), by=BLEND) == {1: 1.0, 2: 0.25}
+    assert scores(ranking("lexical", {1: 0.0, 2: 0.0}), by=BLEND) == {1: 1.0, 2: 1.0}
+
+
+def test_r7_blend_knows_similarity_by_words_and_by_meaning_only() -> None:
+    fused = scores(ranking("vector", {1: 0.8}), ranking("graph", {1: 3.0, 2: 9.0}), by=BLEND)
+    assert fused == {1: 0.8, 2: 0.0}
+
+
+# --- whatever the rankings --------------------------------------------------------------------------------
 
 # Scores a sixty-fourth apart: nearer ones are equal by definition (1e-12), which is no monotone matter.
 NATIVE = st.integers(-640, 640).map(lambda n: n / 64)
 ARM = st.dictionaries(st.integers(1, 12), NATIVE, max_size=8)
+FOUND = st.dictionaries(st.integers(1, 12), NATIVE, min_size=1, max_size=8)
+ARMS = st.dictionaries(st.sampled_from(LANES), ARM, max_size=4)
 WEIGHT = st.sampled_from([0.0, 0.4, 1.0, 3.0])
-OPTIONS = st.builds(
-    options,
-    st.sampled_from(["rrf", "normalized"]),
-    st.sampled_from(["zscore", "min_max"]),
-    WEIGHT,
-    WEIGHT,
-    st.integers(1, 100),
-)
 
 
-@given(ARM, ARM, ARM, OPTIONS)
+def options_of(*modes: str) -> st.SearchStrategy[FusionOptions]:
+    return st.builds(
+        options,
+        st.sampled_from(modes),
+        st.sampled_from(["zscore", "min_max"]),
+        st.integers(1, 100),
+        lexical=WEIGHT,
+        vector=WEIGHT,
+        graph=WEIGHT,
+    )
+
+
+OPTIONS = options_of("rrf", "normalized", "hybrid", "blend")
+WEIGHTED = options_of("normalized", "hybrid")
+
+
+def rankings(arms: dict[Any, dict[int, float]]) -> list[Ranking]:
+    return [ranking(lane, found) for lane, found in arms.items()]
+
+
+@given(ARMS, ARM, OPTIONS)
 def test_fusion_keeps_every_hit_once_best_first(
-    vector: dict[int, float], lexical: dict[int, float], facts: dict[int, float], by: FusionOptions
+    arms: dict[Any, dict[int, float]], facts: dict[int, float], by: FusionOptions
 ) -> None:
     facts = {id_ + 100: score for id_, score in facts.items()}
-    fused = fuse((ranking("vector", vector), ranking("lexical", lexical), ranking("lexical", facts, "fact")), by)
-    assert sorted(c.id for c in fused) == sorted({*vector, *lexical, *facts})
-    assert [c.kind for c in sorted(fused, key=lambda c: c.id)] == [
-        "fact" if id_ > 100 else "doc" for id_ in sorted({*vector, *lexical, *facts})
-    ]
+    fused = fuse((*rankings(arms), ranking("lexical", facts, "fact")), by)
+    ids = sorted({*facts, *(id_ for found in arms.values() for id_ in found)})
+    assert sorted(c.id for c in fused) == ids
+    assert [c.kind for c in sorted(fused, key=lambda c: c.id)] == ["fact" if id_ > 100 else "doc" for id_ in ids]
     assert [c.id for c in fused] == [c.id for c in sorted(fused, key=lambda c: (-round(c.fused, 9), c.id))]
     found = {(c.id, v.lane): v.native for c in fused for v in c.votes if v.rank is not None}
-    assert found == {(id_, "vector"): s for id_, s in vector.items()} | {
-        (id_, "lexical"): s for id_, s in (lexical | facts).items()
-    }
+    given_ = {(id_, lane): score for lane, hits in arms.items() for id_, score in hits.items()}
+    assert found == given_ | {(id_, "lexical"): score for id_, score in facts.items()}
 
 
-@given(ARM, ARM, OPTIONS)
-def test_a_fused_score_recomputes_exactly_from_its_votes(
-    vector: dict[int, float], lexical: dict[int, float], by: FusionOptions
-) -> None:
-    for candidate in fuse((ranking("vector", vector), ranking("lexical", lexical)), by):
+@given(ARMS, OPTIONS)
+def test_a_fused_score_recomputes_exactly_from_its_votes(arms: dict[Any, dict[int, float]], by: FusionOptions) -> None:
+    for candidate in fuse(rankings(arms), by):
         assert candidate.fused == recomputed(candidate, by)
         assert candidate.score == candidate.fused
 
 
 def recomputed(candidate: Candidate, by: FusionOptions) -> float:
-    total = math.fsum(vote.value for vote in candidate.votes)
-    return 1 / (1 + math.exp(-total)) if by.mode == "normalized" and by.normalization == "zscore" else total
+    values = [vote.value for vote in candidate.votes]
+    total = max(values) if by.mode == "blend" else math.fsum(values)
+    if by.mode in ("normalized", "hybrid") and by.normalization == "zscore":
+        total = 1 / (1 + math.exp(-total))
+    if by.mode != "hybrid":
+        return total
+    weights = {vote.lane: by.weights.get(vote.lane, 1.0) for vote in candidate.votes}
+    whole = math.fsum(weights.values()) or 1.0
+    ranks = [weights[v.lane] / whole * by.k / (by.k + v.rank) for v in candidate.votes if v.rank is not None]
+    return (total + math.fsum(ranks)) / 2
 
 
-@given(ARM, ARM, st.sampled_from(["zscore", "min_max"]), WEIGHT, WEIGHT)
-def test_normalized_scores_lie_on_0_1(
-    vector: dict[int, float], lexical: dict[int, float], scale: str, one: float, other: float
+@given(ARMS, options_of("normalized"))
+def test_normalized_scores_lie_on_0_1(arms: dict[Any, dict[int, float]], by: FusionOptions) -> None:
+    assert all(0.0 <= round(candidate.fused, 9) <= 1.0 for candidate in fuse(rankings(arms), by))
+
+
+@given(ARMS, options_of("hybrid", "blend"))
+def test_r7_hybrid_scores_and_similarities_lie_on_0_1(arms: dict[Any, dict[int, float]], by: FusionOptions) -> None:
+    assert all(0.0 <= round(candidate.fused, 9) <= 1.0 for candidate in fuse(rankings(arms), by))
+
+
+@given(ARMS, OPTIONS)
+def test_r7_what_a_lane_did_not_find_gets_no_more_of_it_than_its_worst_candidate(
+    arms: dict[Any, dict[int, float]], by: FusionOptions
 ) -> None:
-    fused = scores(ranking("vector", vector), ranking("lexical", lexical), by=options("normalized", scale, one, other))
-    assert all(0.0 <= round(score, 9) <= 1.0 for score in fused.values())
+    votes = [vote for candidate in fuse(rankings(arms), by) for vote in candidate.votes]
+    for lane in arms:
+        worst = min((vote.value for vote in votes if vote.lane == lane and vote.rank is not None), default=0.0)
+        assert all(vote.value <= worst for vote in votes if vote.lane == lane and vote.rank is None)
 
 
-@given(ARM, ARM, OPTIONS, st.integers(1, 640), st.data())
-def test_a_higher_score_in_one_lane_never_lowers_an_item(
-    vector: dict[int, float], lexical: dict[int, float], by: FusionOptions, more: int, data: st.DataObject
+@pytest.mark.parametrize("by", EVERY, ids=lambda by: f"{by.mode} {by.normalization}")
+@given(NATIVE.filter(lambda score: score > 0))
+def test_r7_a_single_strong_candidate_is_not_zero(by: FusionOptions, native: float) -> None:
+    least = 1 / 60 if by.mode == "rrf" else 0.7
+    assert scores(ranking("lexical", {1: native}), by=by)[1] >= least
+
+
+@given(ARMS, st.sampled_from(LANES), FOUND, OPTIONS, st.integers(1, 640), st.data())
+def test_r7_a_higher_score_in_one_lane_never_lowers_an_item(
+    arms: dict[Any, dict[int, float]],
+    lane: Any,
+    found: dict[int, float],
+    by: FusionOptions,
+    more: int,
+    data: st.DataObject,
 ) -> None:
-    assume(lexical)
-    raised = data.draw(st.sampled_from(sorted(lexical)))
-    before = scores(ranking("vector", vector), ranking("lexical", lexical), by=by)[raised]
-    higher = lexical | {raised: lexical[raised] + more / 64}
-    assert scores(ranking("vector", vector), ranking("lexical", higher), by=by)[raised] >= before - 1e-12
+    raised = data.draw(st.sampled_from(sorted(found)))
+    before = scores(*rankings(arms | {lane: found}), by=by)[raised]
+    higher = found | {raised: found[raised] + more / 64}
+    assert scores(*rankings(arms | {lane: higher}), by=by)[raised] >= before - 1e-12
+
+
+@given(ARMS, FOUND, WEIGHTED)
+def test_r7_a_weight_of_0_switches_a_lane_off_without_losing_its_hits(
+    arms: dict[Any, dict[int, float]], silent: dict[int, float], by: FusionOptions
+) -> None:
+    others = {lane: found for lane, found in arms.items() if lane != "temporal"}
+    muted = FusionOptions(by.mode, by.k, by.normalization, {**by.weights, "temporal": 0.0})
+    without = scores(*rankings(others), by=muted)
+    with_it = scores(*rankings(others | {"temporal": silent}), by=muted)
+    assert {id_: with_it[id_] for id_ in without} == without
+    assert with_it.keys() == {*without, *silent}
+
+
+@given(ARMS, ARM, OPTIONS, st.randoms(use_true_random=False))
+def test_r7_the_order_of_the_rankings_changes_nothing(
+    arms: dict[Any, dict[int, float]], facts: dict[int, float], by: FusionOptions, random: Any
+) -> None:
+    facts = {id_ + 100: score for id_, score in facts.items()}
+    straight = [*rankings(arms), ranking("vector", facts, "fact")]
+    shuffled = random.sample(straight, len(straight))
+    one, other = fuse(straight, by), fuse(shuffled, by)
+    assert [(c.id, c.fused, set(c.votes)) for c in one] == [(c.id, c.fused, set(c.votes)) for c in other]
+
+
+@given(ARMS, FOUND, WEIGHTED, st.floats(0.01, 100), st.floats(-100, 100))
+def test_r7_the_scale_of_a_lanes_own_scores_does_not_matter(
+    arms: dict[Any, dict[int, float]], lexical: dict[int, float], by: FusionOptions, factor: float, offset: float
+) -> None:
+    scaled = {id_: factor * score + offset for id_, score in lexical.items()}
+    before = scores(*rankings(arms | {"lexical": lexical}), by=by)
+    assert scores(*rankings(arms | {"lexical": scaled}), by=by) == pytest.approx(before, abs=1e-6)
+
+
+@given(ARMS, OPTIONS, st.sampled_from(LANES))
+def test_r7_a_lane_that_finds_nothing_changes_nothing(
+    arms: dict[Any, dict[int, float]], by: FusionOptions, lane: Any
+) -> None:
+    assert fuse((Ranking(lane, "session"), *rankings(arms)), by) == fuse(rankings(arms), by)
+
+
+@given(FOUND, st.integers(2, 5), OPTIONS)
+def test_r7_equal_scores_have_one_defined_value_within_a_lane(
+    found: dict[int, float], count: int, by: FusionOptions
+) -> None:
+    level = dict.fromkeys(range(1, count + 1), next(iter(found.values())))
+    values = {vote.value for c in fuse((ranking("lexical", level),), by) for vote in c.votes}
+    assert len(values) == (count if by.mode == "rrf" else 1)
+    assert all(map(math.isfinite, values))

@@ -22,7 +22,8 @@ from grounded_mcp.errors import ModelError
 from grounded_mcp.models import catalog, guard, onnx
 from grounded_mcp.models.base import Embedder, Purpose
 from grounded_mcp.models.catalog import BUNDLED, EmbeddingOptions
-from grounded_mcp.models.guard import GuardedEmbedder, GuardState, flaw
+from grounded_mcp.models.door import REST_SECONDS, GuardState
+from grounded_mcp.models.guard import GuardedEmbedder, flaw
 from grounded_mcp.models.hashing import HashingEmbedder
 from grounded_mcp.models.onnx import BUNDLED_FOLDER, FOLDER_FILES, OnnxEmbedder
 from grounded_mcp.models.recipes import recipe
@@ -413,7 +414,7 @@ def test_three_unanswered_queries_in_a_row_give_the_embedder_a_rest(guarded: Mak
     assert [refused(lambda: asked.query("bad")).code for _ in range(5)] == ["failed"] * 3 + ["slow"] * 2
     assert calls == 3
     assert asked.state.problem == "The embedder does not answer. It is tried again within 30 s, or restart."
-    clock.now += guard.REST_SECONDS
+    clock.now += REST_SECONDS
     assert asked.query("good")
     assert asked.state.problem is None
 
@@ -424,7 +425,7 @@ def test_t4_case_59_an_embedder_that_always_raises_is_logged_once_by_place_and_n
     clock = Clock()
     asked = guarded(Scripted({"bad": raising(RuntimeError("no luck"))}), clock)
     for _ in range(20):
-        clock.now += guard.REST_SECONDS
+        clock.now += REST_SECONDS
         assert refused(lambda: asked.query("bad")).message == "The embedder failed (RuntimeError)."
     (record,) = caplog.records
     assert record.getMessage().startswith("The embedder raised RuntimeError at ")

@@ -43,7 +43,7 @@ def test_only_an_active_document_is_lifted(state: str, factor: float) -> None:
     assert score("doc", state=state) == factor
 
 
-@pytest.mark.parametrize("kind", ["learning", "episode", "digest", "script"])
+@pytest.mark.parametrize("kind", ["learning", "episode", "script"])
 def test_other_kinds_are_not_pressed(kind: Kind) -> None:
     assert pressed(kind, importance=1.0, updated_at=0.0).nudges == ()
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 import re
 import runpy
 import subprocess
 import sys
 import time
 import traceback
+import types
 from collections import Counter
+from dataclasses import dataclass, replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -24,6 +29,7 @@ from grounded_mcp.ingest.secret_vendors import VENDORS
 DATA = Path(__file__).parent / "data" / "secrets"
 SET_1 = runpy.run_path(str(DATA / "make_cases.py"))
 SET_2 = runpy.run_path(str(DATA / "make_vendor_cases.py"))
+SET_3 = runpy.run_path(str(DATA / "make_session_cases.py"))
 SEEDS = (1, 2, 3)
 SHARED = Redactor(b"k")
 PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9_]+:[0-9a-f]{4}\]")
@@ -96,6 +102,49 @@ def test_case_57_nine_tenths_of_set_2_are_found_with_no_vendor_known() -> None:
                 kept[span.start : span.end] = "\0" * (span.end - span.start)
             found[not survives(secret, "".join(kept))] += 1
     assert found[True] >= 0.9 * found.total()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_agents_write_down_keeps_no_secret_in_any_notation(redactor: Redactor, seed: int) -> None:
+    cases = list(SET_3["cases"](seed))
+    missed = [notation for notation, secret, text in cases if survives(secret, redactor.clean(text).text)]
+    assert len(cases) == 458
+    assert len(missed) <= 1, missed  # of random letters a few read like words
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_token_that_a_terminal_broke_over_two_lines_goes_with_both_halves(redactor: Redactor, seed: int) -> None:
+    for vendor, token in SET_3["tokens"](random.Random(seed)).items():
+        first, second = token[:20], token[20:]
+        text = f"{'x' * 58} {first}\n{second}\nnext line" if second else token
+        cleaned = redactor.clean(text).text
+        assert first[6:] not in cleaned, vendor
+        assert not second or second not in cleaned, vendor
+        assert not second or cleaned.endswith("\nnext line"), vendor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see ghp_16C7e42F292c6912E7710c838347Ae178B4a\n9f86d081884c7d659a2feaa0c55ad015a3bf4f1b Fix the gate",
+        "x" * 70 + " ghp_16C7e42F292c6912E7710c838347Ae178B4a\nabc1234 Fix the gate",
+        "x" * 70 + " ghp_16C7e42F292c6912E7710c838347Ae178B4a\ndeployment of the gate",
+        "x" * 70 + " ghp_16C7e42F292c6912E7710c838347Ae178B4a\n  9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    ],
+)
+def test_what_follows_a_token_in_the_next_line_stays_unless_it_is_its_rest(redactor: Redactor, text: str) -> None:
+    assert redactor.clean(text).text.split("\n")[1] == text.split("\n")[1]
+
+
+def test_a_secret_in_base64_is_found_and_other_base64_stays(redactor: Redactor) -> None:
+    def shown(text: str) -> str:
+        return "data: " + base64.b64encode(text.encode()).decode()
+
+    leak = redactor.clean(shown("host=db\nexport DEPLOY_TOKEN=q8Zr2LxV7tKw9BnM4cJd\n"))
+    assert PLACEHOLDER.sub("*", leak.text) == "data: *"
+    assert leak.redactions == {"token": 1}
+    for text in ("host=db\nexport DEPLOY_TOKEN=$DEPLOY_TOKEN\n" * 9, "\x89PNG\r\n\x1a\n" * 20):
+        assert redactor.clean(shown(text)).redactions == {}
 
 
 def test_t33_every_secret_of_a_transcript_is_replaced_and_the_text_around_it_stays() -> None:
@@ -174,6 +223,28 @@ def test_a_password_is_found_in_the_ways_people_write_it(redactor: Redactor, tex
         'url = f"postgres://{user}:{password}@{host}/db"',
         "the token is base64-encoded and the password is SHA256-hashed",
         "passed, bypass: 1234567a, monkey=abc123def456, tokenizer=bert4base",
+        "pyparsing/core.py,sha256=u8GptQE_H6wMkl8OZhxeK1aAPIDXXNgwdShORBwBVS4,213310",
+        'a.py,sha256=qaN-fw_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LA,160\n"JobId": "zbxcm3Z_3z5UkoroF7SuZKrxgGoD"',
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyTestSecret-Ca8JGt",
+        "--organization-id m-d281d0a2fd824be5b6cd3d3ce909fd27 --next-token 9f4d9f69-275a-41fe-b58e-2b837bd9ba48",
+        '"password": "The provided password is incorrect.", "passwordHint": "use at least 12 characters and 2 digits"',
+        'PASSWORD_PROMPT="enter your new password twice"\nERR="wrong password for user bob"',
+        "error: the password must not be longer than 72 bytes, see password-policy.md",
+        "GPG_KEY=A035C8C19219BA821ECEA86B64E628F8D684696D\nPYTHON_VERSION=3.12.4",
+        "TOKENIZERS_PARALLELISM=false SSH_AUTH_SOCK=/tmp/ssh-XXaB3dE9fG/agent.2812",
+        "     7→    password: str | None = None\n     8→    token: Annotated[str, Header()] = ''",
+        "+  const token = await getToken(userId)\n-  const password = form.get('password')",
+        "| password | string | required |\n| token | string | optional, since 2.1.0 |",
+        "<td>Password</td><td>string</td>",
+        "I set the token to expire after 3600 seconds and the password to None",
+        "zip -r out.zip src && mkdir -p ~/.vim/pack/foo2",
+        "git log --oneline\n3b75de4 Rotate the api key\n1c5db14 Token refresh",
+        "apt\tpasswd\t1:4.13+dfsg1-1+deb12u1",
+        "$pw_name = $pwob->name;",
+        "http://localhost:3000/?user=bob&mail=bob@example.com#top@2x",
+        "curl -b cookies.txt -c cookies.txt https://x.example.com",
+        "token:\n  type: string\n  description: sent back as 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+        "cookie jar: .example.com\tTRUE\t/\tFALSE\t0\ttheme\tdark-mode-of-2024",
     ],
 )
 def test_code_and_prose_about_secrets_stay_as_they_are(redactor: Redactor, text: str) -> None:
@@ -291,12 +362,80 @@ def test_case_58_without_re2_the_standard_library_does_the_same_work(monkeypatch
         Redactor(b"k", RedactOptions(engine="re2"))
 
 
+def another_scanner(monkeypatch: pytest.MonkeyPatch, scanner: type) -> None:
+    """A package under Kingfisher's name."""
+    module = types.ModuleType("kingfisher_sdk")
+    module.__spec__ = ModuleSpec("kingfisher_sdk", None)
+    module.Scanner = scanner  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kingfisher_sdk", module)
+
+
+def test_a_scanner_that_is_configured_and_not_installed_is_refused_with_the_install_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
+    with pytest.raises(ConfigError, match=r"pip install 'grounded-memory-mcp\[secrets\]'"):
+        Redactor(b"k", RedactOptions(scanner="kingfisher"))
+
+
+def test_a_scanner_that_fails_lets_no_text_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def scan(self, text: bytes) -> list[object]:
+            raise MemoryError(text)
+
+    another_scanner(monkeypatch, Broken)
+    redactor, text = Redactor(b"k", RedactOptions(scanner="kingfisher")), " ".join(["harmless", "words"])
+    with pytest.raises(RedactionError, match="MemoryError") as caught:
+        redactor.clean(text)
+    assert text not in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_a_second_scanner_finds_goes_too_and_what_was_redacted_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass
+    class Finding:
+        location: dict[str, int]
+        visible: bool = True
+
+    class Fixed:
+        def scan(self, text: bytes) -> list[Finding]:
+            spans = [match.span() for match in re.finditer(rb"quay|\[RED|wet", text)]
+            return [Finding({"start_offset": at, "end_offset": end}, text[at:end] != b"wet") for at, end in spans[::-1]]
+
+    another_scanner(monkeypatch, Fixed)
+    redactor = Redactor(b"k", RedactOptions(scanner="kingfisher"))
+    cleaned = redactor.clean("é quay é wet, password: Summer2024!, the quay")
+    assert PLACEHOLDER.sub("*", cleaned.text) == "é * é wet, password: *, the *"
+    assert cleaned.redactions == {"password": 1, "kingfisher": 2}
+    assert redactor.clean(cleaned.text).text == cleaned.text
+
+
+def test_kingfisher_finds_what_no_table_knows_and_leaves_traps_alone() -> None:
+    pytest.importorskip("kingfisher_sdk", reason="kingfisher-secret-scanner is not installed")
+    redactor = Redactor(b"k", RedactOptions(scanner="kingfisher"))
+    text = "netlify: cdpje8q58uytow030k24xobyrivzbejusbl7rwiw"
+    assert SHARED.clean(text).text == text
+    assert PLACEHOLDER.sub("*", redactor.clean(text).text) == "netlify: *"
+    assert sum(redactor.clean(trap).text != trap for trap in SET_1["TRAPS"]) <= 2
+
+
+def test_the_rules_in_force_have_another_name_with_every_pattern_and_tell_nobody_which() -> None:
+    plain, badge = RedactOptions(), RedactOptions(extra_patterns=("EMP-4711",))
+    assert Redactor(b"k", plain).rules == Redactor(b"other", plain).rules == RULES_VERSION
+    assert Redactor(b"k", badge).rules == Redactor(b"k", badge).rules
+    assert len({Redactor(key, options).rules for key in (b"k", b"other") for options in (plain, badge)}) == 3
+    assert Redactor(b"k", replace(badge, engine="re")).rules == Redactor(b"k", badge).rules
+
+
 # --- cost -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "piece",
-    ["password=", "a", "-----BEGIN PRIVATE KEY-----", "http://a:http://b@", "<private>", "eyJ", "cookie=", '"'],
+    [
+        *("password=", "a", "-----BEGIN PRIVATE KEY-----", "http://a:http://b@", "<private>", "eyJ", "cookie=", '"'),
+        *("\x1b[m", "MII", "QUFB" * 19 + "\n", "A" * 64 + "\n", "a/b1-9:", "| ", "use the api token:\n"),
+        *("the password to a gate ", 'the passphrase="a b c d e f '),
+    ],
 )
 def test_case_46_a_flood_costs_less_than_a_second_per_megabyte_and_grows_linearly(
     redactor: Redactor, piece: str
@@ -319,6 +458,8 @@ PIECES = st.sampled_from(
     + [secret for _, _, secret, _ in set_1(4)]
     + SET_1["TRAPS"]
     + [text for *_, text in SET_2["notations"](4)]
+    + [text for *_, text in SET_3["cases"](4)]
+    + ["\x1b[31m", "\\u001b[0m", "&quot;", "\\u0022", "x" * 70 + " ", "ghp_16C7e42F292c69", "12E7710c838347Ae178B4a"]
     + [
         "password",
         "token",

@@ -269,7 +269,8 @@ def test_r13_a_trace_times_every_stage_and_counts_what_each_one_dropped(
     (found,) = ask(server, ("ground_recall", {"query": "crane xylophone", "limit": 2, "trace": True}))
     meta = found.structured_content["meta"]
     trace, stats = meta["trace"], meta["stats"]
-    assert list(trace["timingsMs"]) == ["prepare", "lexical", "embed", "vector", "fuse", "fetch", "press", "shape"]
+    stages = ["prepare", "lexical", "embed", "vector", "graph", "fuse", "fetch", "press", "rerank", "shape"]
+    assert list(trace["timingsMs"]) == stages
     assert stats["retrievalMs"] <= stats["totalMs"]
     assert sum(trace["timingsMs"].values()) == pytest.approx(stats["totalMs"], abs=0.2)
     assert {"floor", "gone", "minScore", "collapsed", "folded", "laneShare", "limit"} == trace["pruned"].keys()

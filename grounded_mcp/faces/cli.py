@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError
+from grounded_mcp.faces import evaluate
 
 if TYPE_CHECKING:
     from grounded_mcp.memory import Memory
@@ -64,8 +65,18 @@ def _sync(args: argparse.Namespace) -> None:
     from grounded_mcp.faces.progress import bar
 
     with _memory(args, Path(args.path)) as memory:
-        with bar("files", quiet=args.json) as step:
-            report = memory.sync_documents(lambda at: step(at.done, at.total), reread=args.reread)
+        report = sessions = None
+        if not args.sessions:
+            with bar("files", quiet=args.json) as step:
+                report = memory.sync_documents(lambda at: step(at.done, at.total), reread=args.reread)
+        if not args.documents:
+            with bar("bytes", quiet=args.json) as step:
+                sessions = memory.sync_sessions(
+                    lambda at: step(at.done, at.total),
+                    agents=args.agent,
+                    all_projects=args.all_projects,
+                    reread=args.reread,
+                )
         if args.reembed:
             memory.reset_vectors()
         vectors = None
@@ -75,9 +86,12 @@ def _sync(args: argparse.Namespace) -> None:
                 vectors = memory.fill_vectors(step)
         _report(
             args,
-            {"documents": asdict(report), "vectors": vectors and asdict(vectors)},
-            terminal.synced(report, vectors),
+            {name: found and asdict(found) for name, found in zip(_SYNCED, (report, sessions, vectors), strict=True)},
+            terminal.synced(report, sessions, vectors),
         )
+
+
+_SYNCED = ("documents", "sessions", "vectors")
 
 
 def _recall(args: argparse.Namespace) -> None:
@@ -146,6 +160,24 @@ def _open(args: argparse.Namespace) -> None:
     _report(args, envelope, terminal.opened(result) if sys.stdout.isatty() else opened_text(envelope))
 
 
+def _forget(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+
+    with _memory(args, create=False) as memory:
+        result = memory.forget(args.id)
+    _report(args, {"id": result.item.id, "kind": result.item.kind, "others": result.others}, terminal.forgotten(result))
+
+
+def _compact(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+
+    with _memory(args, create=False) as memory:
+        report = memory.compact(all_projects=args.all_projects, older_than=args.older_than)
+        _report(args, asdict(report), terminal.compacted(report))
+        if report.pending:
+            _embed_a_batch(memory)
+
+
 def _status(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
     from grounded_mcp.render import status_envelope
@@ -177,23 +209,20 @@ def _nothing_yet(settings: Settings) -> Status:
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from grounded_mcp.assemble import check_redaction, open_store
+    from grounded_mcp.faces.doctor import clean_again, examine
+    from grounded_mcp.faces.progress import bar
 
-    settings = _settings(args)
-    redaction = check_redaction(settings)
-    with closing(open_store(settings, create=False)) as store:
-        if args.repair:
-            report = store.repair()
-            found, left = (*redaction, *report.found), (*redaction, *report.left)
-            kept = str(report.kept or "")
-        else:
-            found = left = (*redaction, *store.check())
-            kept = ""
-        lines = [*(f"found     {_clean(problem)}" for problem in found), *(["sound"] if not left else [])]
-        lines += [f"repaired; the store as it was: {_clean(kept)}"] if kept else []
-        lines += ["`grounded-mcp doctor --repair` rebuilds what is derived from the text"] if left and not kept else []
-        _report(args, {"found": found, "left": left, "kept": kept or None}, "\n".join(lines))
-        return 1 if left else 0
+    if args.rescan:
+        with bar("items", quiet=args.json) as step:
+            diagnosis = clean_again(_settings(args), step)
+    else:
+        diagnosis = examine(_settings(args), repair=args.repair)
+    _report(args, diagnosis.data, diagnosis.text)
+    return 0 if diagnosis.sound else 1
+
+
+def _eval(args: argparse.Namespace) -> None:
+    _report(args, *evaluate.measured(args))
 
 
 def _serve(args: argparse.Namespace) -> None:
@@ -215,16 +244,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=_serve, transport="stdio", host=None, port=None, project=None)
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        _add_quickstart,
-        _add_sync,
-        _add_recall,
-        _add_remember,
-        _add_open,
-        _add_status,
-        _add_doctor,
-        _add_serve,
+        *(_add_quickstart, _add_sync, _add_recall, _add_remember, _add_open, _add_forget, _add_compact),
+        *(_add_status, _add_doctor, _add_serve),
     ):
         add(verbs)
+    evaluate.arguments(_verb(verbs, "eval", _eval, evaluate.TEXT))
     return parser
 
 
@@ -247,8 +271,14 @@ def _add_quickstart(verbs: _Verbs) -> None:
 
 
 def _add_sync(verbs: _Verbs) -> None:
-    verb = _verb(verbs, "sync", _sync, "index a project's documents; only what changed is read again")
+    text = "index a project's documents and import its sessions; only what changed is read again"
+    verb = _verb(verbs, "sync", _sync, text)
     verb.add_argument("path", nargs="?", default=".", help="a folder of the project (default: this one)")
+    part = verb.add_mutually_exclusive_group()
+    part.add_argument("--documents", action="store_true", help="only the documents")
+    part.add_argument("--sessions", action="store_true", help="only the sessions of coding agents on this machine")
+    verb.add_argument("--agent", action="append", metavar="NAME", help="only this agent's sessions; may be repeated")
+    verb.add_argument("--all-projects", action="store_true", help="sessions of every project, not only of this one")
     verb.add_argument("--reread", action="store_true", help="read unchanged files too, as after new redaction rules")
     verb.add_argument("--no-vectors", action="store_true", help="leave the vectors to a running server")
     verb.add_argument("--reembed", action="store_true", help="drop all vectors and make them with the configured model")
@@ -286,13 +316,27 @@ def _add_open(verbs: _Verbs) -> None:
     verb.add_argument("--offset", type=int, help="go on from this character")
 
 
+def _add_forget(verbs: _Verbs) -> None:
+    text = "delete an item for good; its source is left alone, and importing that does not bring it back"
+    verb = _verb(verbs, "forget", _forget, text)
+    verb.add_argument("id", help="the `open` pointer of a result")
+
+
+def _add_compact(verbs: _Verbs) -> None:
+    verb = _verb(verbs, "compact", _compact, "archive old sessions, with a digest of each week of them")
+    verb.add_argument("--all-projects", action="store_true", help="sessions of every project, not only of this one")
+    verb.add_argument("--older-than", type=float, metavar="DAYS", help="since the last exchange (default: 30)")
+
+
 def _add_status(verbs: _Verbs) -> None:
     _verb(verbs, "status", _status, "show the project and why it was chosen, the store and the model")
 
 
 def _add_doctor(verbs: _Verbs) -> None:
     verb = _verb(verbs, "doctor", _doctor, "check the store; exit 1 if something is wrong with it")
-    verb.add_argument("--repair", action="store_true", help="rebuild indexes and vectors' copies from the stored text")
+    how = verb.add_mutually_exclusive_group()
+    how.add_argument("--repair", action="store_true", help="rebuild indexes and vectors' copies from the stored text")
+    how.add_argument("--rescan", action="store_true", help="redact all stored text again, as after new redaction rules")
 
 
 def _add_serve(verbs: _Verbs) -> None:

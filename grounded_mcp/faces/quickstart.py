@@ -96,7 +96,7 @@ def _index(settings: Settings, folder: Path) -> str:
         deadline = time.monotonic() + VECTOR_BUDGET_S
         with bar("passages") as step:
             vectors = memory.fill_vectors(step, stop=lambda: time.monotonic() > deadline)
-        print(terminal.synced(report, vectors))
+        print(terminal.synced(report, None, vectors))
         return _title(Path(memory.project.worktree or memory.project.root)) or memory.project.name
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from grounded_mcp.inert import printable
+from grounded_mcp.ingest.compact import CompactReport
 from grounded_mcp.ingest.documents import SyncReport
+from grounded_mcp.ingest.forgetting import Forgotten
+from grounded_mcp.ingest.sessions import SessionReport
 from grounded_mcp.ingest.vectors import BackfillReport
 from grounded_mcp.reading import Opened
 from grounded_mcp.render import EMPTY, NO_WORDS, cut_around, matched_terms
@@ -74,8 +77,9 @@ def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list
     item, passage = found.item, found.passage
     words = matched_terms(recall, found)
     where = item.key if item.kind == "doc" and item.key else item.title
-    lines = f":{passage.start_line}-{passage.end_line}" if passage.start_line else ""
-    marks = ["pinned"] if item.pinned else []
+    lines = f":{passage.start_line}-{passage.end_line}" if passage.start_line and item.kind == "doc" else ""
+    marks = [one_line(item.attrs.get("agent", "")), iso(item.updated_at)] if item.kind == "session" else []
+    marks += ["pinned"] if item.pinned else []
     marks += [item.state] if item.state != "active" else []
     marks += [f"{candidate.chunks} passages"] if candidate.chunks > 1 else []
     head = [
@@ -95,6 +99,8 @@ def _why(candidate: Candidate) -> list[str]:
         for vote in candidate.votes
     ]
     rows += [("fused", "", "", f"{candidate.fused:.6f}")]
+    rows += [("reranked", "", "", f"{candidate.reranked:.6f}")] if candidate.reranked is not None else []
+    rows += [(term.name, "", _number(term.value), f"{term.weight * term.value:+.6f}") for term in candidate.terms]
     rows += [(nudge.name, "", "", f"x{nudge.factor:.4f}") for nudge in candidate.nudges]
     rows += [("score", "", "", f"{candidate.score:.6f}")]
     return table(("reason", "rank", "native", "value"), rows)
@@ -139,10 +145,50 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def synced(report: SyncReport, vectors: BackfillReport | None) -> str:
+def synced(documents: SyncReport | None, sessions: SessionReport | None, vectors: BackfillReport | None) -> str:
     """What a sync saw, kept and skipped, and why."""
+    lines = [*(_documents(documents) if documents else ()), *(_sessions(sessions) if sessions else ())]
+    if vectors is not None:
+        lines.append(
+            f"{counted(vectors.embedded, 'passage')} embedded in {vectors.seconds:.1f} s, {vectors.left} left."
+        )
+        if vectors.reason:
+            lines.append(f"  {one_line(vectors.reason)}")
+    return "\n".join(lines)
+
+
+def _sessions(report: SessionReport) -> list[str]:
+    """Of each agent that has any transcripts: what was found, what came of it, and what was left out."""
     if report.busy:
-        return "Another process is syncing this project; nothing was done."
+        return ["Another process is importing sessions; nothing was imported."]
+    if not report.agents:
+        return ["no sessions of coding agents found."]
+    lines = []
+    for agent, each in report.agents.items():
+        parts = {
+            "read": each.read,
+            "unchanged": each.unchanged,
+            "of other projects": each.elsewhere,
+            "unreadable": each.failed,
+        }
+        shown = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+        made = f"; {counted(each.sessions, 'session')}, {counted(each.exchanges, 'exchange')}" if each.sessions else ""
+        lines.append(f"{agent}: {counted(each.found, 'transcript')}: {shown}{made}.")
+        for reason, count in sorted(each.skipped.items(), key=lambda pair: -pair[1]):
+            where = ", ".join(one_line(place) for place in each.examples.get(reason, ()))
+            lines.append(
+                f"  skipped {count:,} of {each.records:,} records: {reason}" + (f" ({where})" if where else "")
+            )
+        others = {"already in another session": each.copies, "not checked for secrets": each.unchecked}
+        lines += [f"  left out: {count:,} {reason}" for reason, count in others.items() if count]
+        if each.redactions:
+            lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(each.redactions.items())))
+    return lines
+
+
+def _documents(report: SyncReport) -> list[str]:
+    if report.busy:
+        return ["Another process is syncing this project; nothing was done."]
     changes = {
         "added": report.added,
         "updated": report.updated,
@@ -158,13 +204,7 @@ def synced(report: SyncReport, vectors: BackfillReport | None) -> str:
         lines.append(f"  skipped {count}: {reason}" + (f" ({examples})" if examples else ""))
     if report.redactions:
         lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(report.redactions.items())))
-    if vectors is not None:
-        lines.append(
-            f"{counted(vectors.embedded, 'passage')} embedded in {vectors.seconds:.1f} s, {vectors.left} left."
-        )
-        if vectors.reason:
-            lines.append(f"  {one_line(vectors.reason)}")
-    return "\n".join(lines)
+    return lines
 
 
 def remembered(result: Remembered) -> str:
@@ -176,6 +216,22 @@ def remembered(result: Remembered) -> str:
     if result.vector == "pending":
         lines.append("  words find it now, meaning once its vector is there")
     return "\n".join(lines)
+
+
+def forgotten(result: Forgotten) -> str:
+    item = result.item
+    also = f", with {counted(len(result.others), 'item')} made from it" if result.others else ""
+    return f"forgotten: {item.id} ({item.kind}, {one_line(item.scope)}){also}"
+
+
+def compacted(report: CompactReport) -> str:
+    """How many sessions went into the archive, and what became of the digests."""
+    if report.busy:
+        return "Another process is importing or archiving sessions; nothing was done."
+    digests = {"written": report.written, "unchanged": report.unchanged, "deleted": report.deleted}
+    shown = ", ".join(f"{count:,} {name}" for name, count in digests.items() if count) or "none"
+    weeks = f" ({', '.join(report.weeks)})" if report.weeks else ""
+    return f"{counted(report.archived, 'session')} archived; weekly digests: {shown}{weeks}."
 
 
 def opened(result: Opened) -> str:

@@ -17,6 +17,7 @@ from typing import Literal
 from grounded_mcp import git
 from grounded_mcp.errors import InputError, NotFound, RedactionError, StoreBusy
 from grounded_mcp.ingest.files import Source, git_state, is_as_stored, key_of, read_document
+from grounded_mcp.ingest.forgetting import tombstones
 from grounded_mcp.ingest.redact import Redactor
 from grounded_mcp.ingest.selection import UNWANTED, DocumentOptions, Reason, select
 from grounded_mcp.ingest.walk import Found, Skipped, own_ignore_lines, walk
@@ -125,6 +126,7 @@ class _Sync:
         self._store = store
         self._lease = lease
         self._renewed = time.monotonic()
+        self._tombstones = tombstones(store)
         self._stored = store.known("doc", source.project.scope)
         self._reread = reread
         self._batch: list[tuple[_Outcome, Record]] = []
@@ -155,8 +157,11 @@ class _Sync:
         if isinstance(made, Skipped):
             self._here.discard(key)
             return self._leave_out(key, made.reason)
-        self._redactions.update(made.redactions)
         item = made.record.item
+        if self._tombstones.has(item.id, item.content_hash):
+            self._here.discard(key)
+            return self._leave_out(key, "forgotten")
+        self._redactions.update(made.redactions)
         same = known and (known.content_hash, known.state) == (item.content_hash, item.state)
         self._put("added" if known is None else "unchanged" if same else "updated", made.record)
         return key

@@ -139,7 +139,7 @@ def compose(
         id=fact_id(statement.scope, text),
         kind="fact",
         scope=statement.scope,
-        title=_title(text),
+        title=title_of(text),
         key=topic,
         body=text,
         origin="stated",
@@ -173,6 +173,7 @@ def fact_id(scope: str, text: str) -> str:
     return "fact_" + hashlib.sha256(f"{scope}\0{said}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _title(text: Clean) -> Clean:
+def title_of(text: Clean) -> Clean:
+    """The first line of a fact, cut to ``TITLE_CHARS``."""
     line = text.strip().splitlines()[0].strip()
     return Clean(line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…")

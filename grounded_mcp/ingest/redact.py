@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from grounded_mcp.errors import ConfigError, RedactionError
+from grounded_mcp.ingest.kingfisher import Kingfisher
 from grounded_mcp.ingest.secret_assign import ASSIGN_TABLES
 from grounded_mcp.ingest.secret_rules import rules_version
-from grounded_mcp.ingest.secret_spans import PLACEHOLDER, Scanner, Search
+from grounded_mcp.ingest.secret_spans import Scanner, Search
+from grounded_mcp.ingest.secret_vendors import AHEAD
+from grounded_mcp.ingest.secret_view import PLACEHOLDER
 from grounded_mcp.values import Clean, Project
 
 RULES_VERSION = rules_version(*ASSIGN_TABLES)
@@ -35,11 +38,12 @@ class RedactOptions:
     """``extra_patterns``: regular expressions of your own secrets, in the syntax of the engine.
 
     ``engine``: "auto" takes google-re2 if it is installed. Without it an extra pattern may take more than linear
-    time; the rules of this package do not.
+    time; the rules of this package do not. ``scanner``: what looks for secrets besides the rules of this package.
     """
 
     extra_patterns: tuple[str, ...] = ()
     engine: Literal["auto", "re2", "re"] = "auto"
+    scanner: Literal["none", "kingfisher"] = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,8 @@ class Cleaned:
 class Redactor:
     """Cleans text. ``key`` (any bytes, kept with the store) makes equal secrets recognisable and not guessable.
 
-    Raises ``ConfigError`` for an engine that is not installed or a pattern that does not compile. Safe to share
-    between threads.
+    Raises ``ConfigError`` for an engine or a scanner that is not installed, or a pattern that does not compile. Safe
+    to share between threads.
     """
 
     def __init__(self, key: bytes, options: RedactOptions | None = None) -> None:
@@ -66,8 +70,11 @@ class Redactor:
         self._key = key
         engine = _engine(options.engine)
         self.engine = engine.name
-        self._scanner = Scanner(engine.of_bytes)
+        self._scanner = Scanner(engine.of_bytes, ahead=AHEAD if engine.name == "re" else b"")
         self._extra = tuple(_user_pattern(pattern, engine) for pattern in options.extra_patterns)
+        self._second = Kingfisher() if options.scanner == "kingfisher" else None
+        self.rules = _rules_in_force(key, options)
+        """What a text is cleaned by, as a short text that is another one under other rules, patterns or scanners."""
 
     def clean(self, text: str) -> Cleaned:
         """The text without secrets. Lines keep their numbers. Cleaning a clean text changes nothing.
@@ -85,23 +92,31 @@ class Redactor:
         )
 
     def _clean(self, text: str) -> Cleaned:
-        removed = Counter({"nul": text.count("\0")})
-        text = text.replace("\0", "")
-        if not text.isascii():
+        removed: dict[str, int] = {}
+        if "\0" in text:
+            removed["nul"] = text.count("\0")
+            text = text.replace("\0", "")
+        text, blocks = _without_private(text) if "<" in text else (text, 0)
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError:
             text, removed["surrogate"] = _LONE_SURROGATE.subn("\ufffd", text)
-        text, removed["private"] = _without_private(text)
-        if "\r\n" in text:
-            *lines, last = text.split("\n")
-            text = "\n".join([*(line.rstrip("\r") for line in lines), last])
+            raw = text.encode()
+        if blocks:
+            removed["private"] = blocks
+        if b"\r\n" in raw:
+            *lines, last = raw.split(b"\n")
+            raw = b"\n".join([*(line.rstrip(b"\r") for line in lines), last])
         redactions: Counter[str] = Counter()
-        text = self._without_secrets(text, redactions)
+        text = self._without_secrets(raw, redactions)
         for pattern in self._extra:
             text = self._without_matches(pattern, text, redactions)
-        return Cleaned(Clean(text), dict(redactions), {kind: n for kind, n in removed.items() if n})
+        if self._second is not None:
+            text = self._without_spans(self._second, text.encode(), redactions)
+        return Cleaned(Clean(text), dict(redactions), removed)
 
-    def _without_secrets(self, text: str, redactions: Counter[str]) -> str:
+    def _without_secrets(self, raw: bytes, redactions: Counter[str]) -> str:
         """What a secret hid, another pass finds ("x]TOKEN=..."): it is done until nothing is found."""
-        raw = text.encode()
         while spans := self._scanner.spans(raw):
             parts, at = [], 0
             for span in spans:
@@ -124,6 +139,18 @@ class Redactor:
             parts[index] = "".join([*pieces, part[at:]])
         return "".join(parts)
 
+    def _without_spans(self, scanner: Kingfisher, raw: bytes, redactions: Counter[str]) -> str:
+        """Without what a second scanner finds, where nothing was redacted yet."""
+        known = [match.span() for match in PLACEHOLDER.finditer(raw)]
+        parts, at = [], 0
+        for start, end in scanner.spans(raw):
+            if any(start < stop and begin < end for begin, stop in known):
+                continue
+            redactions["kingfisher"] += 1
+            parts += [raw[at:start], self._placeholder("kingfisher", raw[start:end])]
+            at = end
+        return b"".join([*parts, raw[at:]]).decode()
+
     def _placeholder(self, kind: str, secret: bytes) -> bytes:
         """What stands for a secret: its kind, four hex digits that equal secrets share, and its line breaks."""
         mark = hmac.digest(self._key, secret, "sha256")[:2].hex()
@@ -137,6 +164,14 @@ def clean_project(project: Project, redactor: Redactor) -> Project:
     """
     texts = {name: getattr(project, name) for name in ("key", "name", "reason", "root", "branch", "worktree")}
     return replace(project, **{name: redactor.clean(text).text for name, text in texts.items() if text})
+
+
+def _rules_in_force(key: bytes, options: RedactOptions) -> str:
+    """``RULES_VERSION``, and a keyed mark of what the user added: a pattern may be as secret as what it finds."""
+    added = (options.extra_patterns, options.scanner)
+    if added == ((), "none"):
+        return RULES_VERSION
+    return f"{RULES_VERSION}+{hmac.digest(key, repr(added).encode(), 'sha256')[:6].hex()}"
 
 
 def _without_private(text: str) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from grounded_mcp.ingest.secret_vendors import ID_WORDS, SECRET_WORDS, SHAPES, V
 Judge = Callable[[bytes], bool]
 
 # Raise this when the code around the tables finds other secrets than before.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _literal(value: bytes) -> bool:
 def _typed(value: bytes) -> bool:
     """A password as typed on a command line: not a flag, a number, a variable, a path or a short word."""
     word = value.isalpha() and value.islower() and len(value) < 8
-    return _literal(value) and not word and not value.isdigit() and value[:1] not in b"-$/{"
+    return _literal(value) and not word and not value.isdigit() and value[:1] not in b"-$/{~"
 
 
 def _striking(value: bytes) -> bool:
@@ -95,7 +95,11 @@ _HEADERS_AND_URLS = (
     _rule("authorization", (b"basic",), rb"basic {1,4}([a-z0-9+/=_-]{8,})", is_basic_login),
     _rule("signature", (b"sig=", b"signature="), rb"sig(?:nature)?=([a-z0-9%+/=_-]{20,})", _token),
     _rule("totp_secret", (b"secret=",), rb"secret=([a-z2-7]{16,}=*)", _base32),
-    _rule("url_password", (b"://",), rb"://[^\s/@:?#\"'<>\\`]{0,128}:([^\s/?#\"'<>\\`]{1,256})@"),
+    _rule(
+        "url_password",
+        (b"://",),
+        rb"://[^\s/@:?#\"'<>\\`]{0,128}:((?![0-9]{1,5}[/?#])[^\s/\"'<>\\`]{1,256})@[a-z0-9\[$%{(]",
+    ),
     _rule("url_password", (b"://",), rb"://([^\s/@:?#\"'<>\\`]{16,256})@", _token),
     _rule("url_password", (b"@tcp(", b"@unix("), rb"()@", _typed, back=_NAME_BYTES + b"!#$%^&*+=~?./"),
     _rule("url_password", (b":thin",), rb":thin:[^\s/]{1,64}/([^\s@\"'\\]{3,128})@"),
@@ -115,7 +119,7 @@ _COMMANDS = (
         (b" -p",),
         rb" -p {1,3}<Q><W>",
         _typed,
-        (b" login", b"sshpass", b"mongo", b"twine", b"sqlcmd", b"unzip", b"zip "),
+        (b" login", b"sshpass", b"mongo", b"twine", b"sqlcmd", b"ssh-keygen"),
     ),
     _rule(
         "password",
@@ -128,10 +132,29 @@ _COMMANDS = (
     _rule("password", (b" -a",), rb" -a {1,3}<Q><W>", _typed, (b"redis-cli",)),
     _rule("password", (b" -a",), rb" -a {1,3}<Q>[^\s:\"'\\]{1,64}:<W>", _typed, (b"http ", b"https ")),
     _rule("token", (b"login",), rb"login {1,3}<Q>([a-z0-9_.-]{20,256})", _token),
+    _rule("password", (b"zip",), rb"zip(?: -[a-z0-9]{1,4}){0,4} -p {1,3}<Q><W>", _typed),
+    _rule("password", (b" -n",), rb" -n {1,3}<Q><W>", _typed, (b"ssh-keygen",)),
     _rule("password", (b" -w",), rb" -w {1,3}<Q><W>", _typed, (b"ldap",)),
     _rule("password", (b" /p",), rb" /p:<Q><W>", _typed, (b"freerdp", b"rdesktop")),
     _rule("password", (b" pass",), rb" pass:<W>", _typed, (b"openssl",)),
     _rule("password", (b"net user",), rb"net user [^\s/]{1,64} <Q><W>", _typed),
+    _rule("password", (b" /user",), rb" /user:\S{1,64} {1,3}<Q><W>", _typed, (b"net use",)),
+    _rule("password", (b"convertto-secure",), rb"convertto-securestring(?: -string)? {1,3}<Q><W>", _typed),
+    _rule("password", (b"http-basic",), rb"http-basic\.\S{1,64} \S{1,64} <Q><W>", _typed),
+    _rule("password", (b"send",), rb"send (?:-- )?\\*[\"']([^\"'\\\n]{3,128})\\+\r", _literal, (b"assword",)),
+    _rule(
+        "secret",
+        (b"alias set", b"host add"),
+        rb"(?:alias set|host add) \S{1,64} \S{1,128} \S{1,64} <Q><W>",
+        _typed,
+        (b"mc ",),
+    ),
+    _rule(
+        "token",
+        (b"-stdin", b"-token", b"chpasswd"),
+        rb"(?:-stdin|-token|chpasswd) {0,3}<<< {0,3}<Q>(?:[a-z0-9_-]{1,32}:)?<W>",
+        _typed,
+    ),
     _rule("password", (b"htpasswd",), rb"htpasswd (?:-[a-z]{1,6} ){1,3}\S{1,128} \S{1,64} <Q><W>", _typed),
     _rule("password", (b"sqlplus",), rb"sqlplus (?:-[a-z]{1,9} ){0,4}[^\s/]{1,64}/<Q>([^\s@\"'\\]{3,128})", _typed),
     _rule(
@@ -156,6 +179,12 @@ _FILES_AND_CODE = (
         (b":5432", b":5433", b":6432"),
         rb":[0-9]{4}:[^:\s]{1,64}:[^:\s]{1,64}:([^:\s\"'\\]{4,128})",
         _typed,
+    ),
+    _rule(
+        "cookie",
+        (b"\ttrue", b"\tfalse"),
+        rb"\t(?:true|false)\\{0,8}\t[0-9]{1,20}\\{0,8}\t[^\t\n\\]{1,64}\\{0,8}\t([^\s\\]{8,4096})",
+        _header,
     ),
     _rule("jwk", (b'"d', b'"k'), rb"\"[dk]\\*\"\s{0,4}:\s{0,4}\\*\"([a-z0-9_-]{40,})", _token),
     _rule("rsa_exponent", (b"<d>",), rb"<d>\s{0,40}([a-z0-9+/=]{40,})", _token),

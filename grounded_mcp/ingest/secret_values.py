@@ -22,7 +22,7 @@ _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 PLACEHOLDER_WORDS = frozenset(
     b"""access account actual add admin alice an any api app apply as at auth badpass bar basic baz bearer bob
     bool boolean bytes callable cert change changed changeit changeme client co com common config correct cred
-    credential credentials creds current custom data database db default demo dev development dict digest
+    credential credentials creds current custom data database db default define demo dev development dict digest
     disabled dummy email empty enabled encrypted enter env environ environment example expired fake false field
     file fill float foo for forgot form from func function get github gitlab go good goodpass google guest
     header here hidden host id in input insert int integer invalid is it item key keys label len list local
@@ -32,7 +32,7 @@ PLACEHOLDER_WORDS = frozenset(
     production pswd public put pw pwd qux random read real redacted ref regex removed replace replaceme required
     reset role root sample secret secretkey secrets self service set shared shhh some somepass staging str
     string strong super supersecret temp test tested tester testing testpass testpassword tests text that the
-    this to todo token tokens top true type undefined unknown unset update url us use user username users valid
+    this to todo token tokens top true type undef undefined unknown unset update url us use user username users valid
     validation value var variable void weak with word write wrong xxx you your""".split()
 )
 _MARK = re.compile(

@@ -36,6 +36,7 @@ Reason = Literal[
     "unreadable",
     "undecodable",
     "redaction failed",
+    "forgotten",
     "over the file limit",
 ]
 """Why a file is not a document. The first five follow from its name and the options, so it was never wanted."""

@@ -32,3 +32,19 @@ class Embedder(Protocol):
         Raises: ModelError, with the code "invalid" for a text whose vector would be zero or not finite.
         """
         ...
+
+
+class Reranker(Protocol):
+    """Reads a query and a text together and says how well the one answers the other. May be called from any thread."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model."""
+        ...
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One raw logit per text, in order, on the model's own scale: before any sigmoid, higher is better.
+
+        The same pair always gets the same one, whatever its neighbours (R17). Raises: ModelError.
+        """
+        ...

@@ -38,10 +38,15 @@ def _fastembed(options: EmbeddingOptions) -> Embedder:
     try:
         from grounded_mcp.models import onnx
     except ImportError as error:
-        raise ModelError(
-            "missing", f"fastembed cannot be imported: {error}.", 'Install it: pip install "fastembed>=0.9,<1".'
-        ) from error
+        raise not_installed(error) from error
     return onnx.load(options)
+
+
+def not_installed(error: ImportError) -> ModelError:
+    """What stands for a model whose library cannot be imported."""
+    return ModelError(
+        "missing", f"fastembed cannot be imported: {error}.", 'Install it: pip install "fastembed>=0.9,<1".'
+    )
 
 
 def _hashing(options: EmbeddingOptions) -> Embedder:

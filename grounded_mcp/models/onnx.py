@@ -1,20 +1,16 @@
 """Embedders that run on this machine through fastembed: the bundled model, a folder, or a model by name.
 
-The only module that imports fastembed. Loading takes about a second and running is native code, so both happen on
-threads that ``guard`` owns. Knows nothing about time bounds, retries or stores.
+Loading takes about a second and running is native code, so both happen on threads that ``guard`` owns. Knows nothing
+about time bounds, retries or stores.
 """
 
 from __future__ import annotations
 
-import atexit
-import difflib
 import hashlib
 import json
 import logging
 import math
 import os
-import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,13 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
 
 from grounded_mcp.errors import ModelError
 from grounded_mcp.models.base import Purpose
 from grounded_mcp.models.catalog import BUNDLED, EmbeddingOptions
+from grounded_mcp.models.onnx_engine import (
+    TOKENIZER_FILES,
+    names_folder,
+    native,
+    open_folder,
+    open_named,
+    quieten,
+    registering,
+    require,
+)
 from grounded_mcp.models.recipes import Recipe, recipe
 from grounded_mcp.models.windows import REST_WEIGHT, windows
 from grounded_mcp.values import Vector
@@ -42,7 +47,7 @@ PREPARATION = "prep1"
 BUNDLED_DIGEST = "63faa612a7e6c65c7f37c2ad69aec8d02f945a998be55e5c291b6b21d4f9213d"
 """SHA-256 over the bundled ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``, in that order."""
 
-FOLDER_FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
+FOLDER_FILES = ("model.onnx", *TOKENIZER_FILES)
 
 BUNDLED_FOLDER = Path(__file__).with_name(BUNDLED)
 
@@ -52,44 +57,6 @@ QUERY_CHARS = 2_000
 _RELATED = ("How do I restart the build server?", "The build machine is rebooted with `make reset`.")
 _UNRELATED = "Our cat sleeps on the warm window sill."
 _REINSTALL = 'Reinstall grounded-memory-mcp, or set embedding.provider = "none".'
-_EXIT_WAIT_S = 2.0
-
-_registering = threading.Lock()
-
-
-class _Native:
-    """Lets the interpreter end only between two native calls.
-
-    A daemon thread that comes back from ONNX Runtime into a finalizing interpreter makes the process abort
-    (SIGABRT), so the end waits for the call in flight, some ten milliseconds, and admits no further one.
-    """
-
-    def __init__(self) -> None:
-        self._free = threading.Condition()
-        self._running = 0
-        self._ended = False
-
-    def __enter__(self) -> None:
-        with self._free:
-            if self._ended:
-                raise ModelError("failed", "The process is ending.", "Nothing to do.")
-            self._running += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._free:
-            self._running -= 1
-            self._free.notify_all()
-
-    def end(self) -> None:
-        until = time.monotonic() + _EXIT_WAIT_S
-        with self._free:
-            self._ended = True
-            while self._running and (left := until - time.monotonic()) > 0:
-                self._free.wait(left)
-
-
-_native = _Native()
-atexit.register(_native.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +99,7 @@ class OnnxEmbedder:
     def _pieces(self, text: str) -> list[str]:
         if self._room is None:
             return [text]
-        with _native:
+        with native:
             first = self._engine.model.tokenizer.encode(text)
         spans = [span for part in (first, *first.overflowing) for span in part.offsets if span[1] > span[0]]
         return windows(text, spans, self._room)
@@ -144,20 +111,16 @@ def load(options: EmbeddingOptions) -> OnnxEmbedder:
     Nothing touches the network unless ``options.allow_download``. Raises: ModelError, "missing" for a model that is not
     on this machine, "failed" for one that is damaged or does not load.
     """
-    onnxruntime.disable_telemetry_events()  # where it is not the environment that decides (see this package's init)
-    with suppress(ImportError):
-        from loguru import logger
-
-        logger.disable("fastembed")  # its lines would repeat what our errors say
+    quieten()
     if options.model == BUNDLED:
         return _bundled(options)
-    if options.model.startswith(("./", "../", ".\\", "..\\", "~")) or Path(options.model).is_absolute():
+    if names_folder(options.model):
         return _from_folder(Path(options.model).expanduser(), options, Recipe())
     return _by_name(options)
 
 
 def _bundled(options: EmbeddingOptions) -> OnnxEmbedder:
-    _require(BUNDLED_FOLDER, _REINSTALL)
+    require(BUNDLED_FOLDER, FOLDER_FILES, _REINSTALL)
     if _digest(BUNDLED_FOLDER, FOLDER_FILES) != BUNDLED_DIGEST:
         raise ModelError("failed", f"The files of the bundled model are damaged ({BUNDLED_FOLDER}).", _REINSTALL)
     embedder = _from_folder(BUNDLED_FOLDER, options, recipe(BUNDLED))
@@ -168,10 +131,10 @@ def _bundled(options: EmbeddingOptions) -> OnnxEmbedder:
 
 
 def _from_folder(folder: Path, options: EmbeddingOptions, known: Recipe) -> OnnxEmbedder:
-    _require(folder, "Point embedding.model at a folder that holds " + ", ".join(FOLDER_FILES) + ".")
+    require(folder, FOLDER_FILES, "Point embedding.model at a folder that holds " + ", ".join(FOLDER_FILES) + ".")
     name = f"grounded-mcp:{folder}"
     pooling, dimensions = _shape(folder)
-    with _registering:
+    with registering:
         if not any(each["model"] == name for each in TextEmbedding.list_supported_models()):
             TextEmbedding.add_custom_model(
                 name,
@@ -181,58 +144,27 @@ def _from_folder(folder: Path, options: EmbeddingOptions, known: Recipe) -> Onnx
                 dim=dimensions,
                 model_file=FOLDER_FILES[0],
             )
-    # fastembed creates its cache folder even when it is not needed: name one that exists.
-    engine = _open(name, cache_dir=str(folder), specific_model_path=str(folder), local_files_only=True)
+    engine = open_folder(TextEmbedding, name, folder, _try_out)
     return _wrap(engine, folder.name, _digest(folder, FOLDER_FILES, known), known, options)
 
 
 def _by_name(options: EmbeddingOptions) -> OnnxEmbedder:
-    names = [each["model"] for each in TextEmbedding.list_supported_models()]
-    match = next((name for name in names if name.lower() == options.model.lower()), None)
-    if match is None:
-        near = difflib.get_close_matches(options.model, names, n=1, cutoff=0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"The bundled one is {BUNDLED}."
-        raise ModelError("missing", f"fastembed knows no model named {options.model}.", hint)
-    cache = Path(options.cache_dir)
-    absent = ModelError(
-        "missing",
-        f"The model {match} is not in {cache}, or not whole, and downloads are off.",
-        f'Set embedding.allow_download = true, or embedding.model = "{BUNDLED}".',
+    match, engine = open_named(
+        TextEmbedding,
+        options.model,
+        _try_out,
+        cache=Path(options.cache_dir),
+        allow_download=options.allow_download,
+        instead=f'embedding.model = "{BUNDLED}"',
     )
-    if not options.allow_download and not cache.is_dir():
-        raise absent
-    try:
-        engine = _open(match, cache_dir=str(cache), local_files_only=not options.allow_download)
-    except ModelError as error:
-        if not options.allow_download and isinstance(error.__cause__, ValueError):
-            raise absent from error
-        raise
     description = engine.model.model_description
     files = (description.model_file, *description.additional_files, *FOLDER_FILES[1:])
     known = recipe(match)
     return _wrap(engine, match, _digest(engine.model._model_dir, files, known), known, options)
 
 
-def _open(name: str, **where: Any) -> Any:
-    """fastembed's ``TextEmbedding``, untyped because its tokenizer and folder are not in its annotations.
-
-    Raises: ModelError "failed" for whatever goes wrong in there.
-    """
-    try:
-        with _native:
-            engine = TextEmbedding(name, threads=1, **where)
-        _raw(engine, _RELATED[0])  # a graph of another shape shows only here
-        return engine
-    except ModelError:
-        raise
-    # onnxruntime and tokenizers raise bare subclasses of Exception, or Exception itself, for a damaged file.
-    except Exception as error:
-        label = name.removeprefix("grounded-mcp:")
-        raise ModelError(
-            "failed",
-            f"The model {label} does not load ({type(error).__name__}).",
-            "Fetch the model again, or name another one.",
-        ) from error
+def _try_out(engine: Any) -> object:
+    return _raw(engine, _RELATED[0])
 
 
 def _wrap(engine: Any, name: str, digest: str, known: Recipe, options: EmbeddingOptions) -> OnnxEmbedder:
@@ -245,7 +177,7 @@ def _wrap(engine: Any, name: str, digest: str, known: Recipe, options: Embedding
 
 
 def _raw(engine: Any, text: str) -> Any:
-    with _native:
+    with native:
         return next(iter(engine.embed([text], batch_size=1)))
 
 
@@ -261,12 +193,6 @@ def _likeness(embedder: OnnxEmbedder) -> tuple[float, float]:
     texts = [*_RELATED, _UNRELATED]
     one, two, three = (np.frombuffer(v, "<f4") for v in embedder.embed(texts, "passage"))
     return float(one @ two), float(one @ three)
-
-
-def _require(folder: Path, remedy: str) -> None:
-    absent = [name for name in FOLDER_FILES if not (folder / name).is_file()]
-    if absent:
-        raise ModelError("missing", f"{folder} does not hold {', '.join(absent)}.", remedy)
 
 
 def _digest(folder: Path, files: Sequence[str], known: Recipe | None = None) -> str:

@@ -29,11 +29,15 @@ class _Job:
 
 
 class Worker:
-    """``clock`` gives seconds that only go forward. The thread starts with the first job."""
+    """``clock`` gives seconds that only go forward; ``noun`` is what messages call the one whose jobs these are.
 
-    def __init__(self, name: str, clock: Callable[[], float]) -> None:
+    The thread starts with the first job.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float], noun: str) -> None:
         self._name = name
         self._clock = clock
+        self._noun = noun
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._current: _Job | None = None
         self._thread: threading.Thread | None = None
@@ -47,7 +51,7 @@ class Worker:
         """
         if self.overrun():
             raise ModelError(
-                "slow", "The embedder is still busy with an earlier text.", "It is used again when it is done."
+                "slow", f"The {self._noun} is still busy with an earlier text.", "It is used again when it is done."
             )
         job = _Job(work, Future(), self._clock() + seconds)
         with self._lock:
@@ -72,7 +76,7 @@ class Worker:
         while (job := self._jobs.get()) is not None:
             self._current = job
             if self._clock() > job.deadline:
-                job.future.set_exception(ModelError("slow", "The embedder was busy for too long.", "Ask again."))
+                job.future.set_exception(ModelError("slow", f"The {self._noun} was busy for too long.", "Ask again."))
             else:
                 self._do(job)
             self._current = None
@@ -92,14 +96,14 @@ class Worker:
     def _translated(self, error: BaseException) -> ModelError:
         """A stray exception as ours; where it came from is logged once per kind, not once per call (T4).
 
-        Its words stay out of both: they may quote the text that was embedded (case 59).
+        Its words stay out of both: they may quote the text that was asked about (case 59).
         """
         kind = type(error).__name__
         if kind not in self._blamed:
             self._blamed.add(kind)
             frames = traceback.extract_tb(error.__traceback__)
             trail = " > ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
-            log.error("The embedder raised %s at %s.", kind, trail)
-        fault = ModelError("failed", f"The embedder failed ({kind}).", "Where it failed is in the log, on stderr.")
+            log.error("The %s raised %s at %s.", self._noun, kind, trail)
+        fault = ModelError("failed", f"The {self._noun} failed ({kind}).", "Where it failed is in the log, on stderr.")
         fault.__cause__ = error
         return fault

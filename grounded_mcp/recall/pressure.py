@@ -24,6 +24,7 @@ class BoostOptions:
     fact_importance: float
     pinned: float
     session_decay: float
+    session_decay_alone: float
     session_half_life_days: float
     doc_active: float
     scope_match: float
@@ -32,10 +33,15 @@ class BoostOptions:
     scope_neutral: float
 
 
-def press(candidate: Candidate, found: StoredPassage, query: Query, options: BoostOptions) -> Candidate:
-    """The candidate with what was fetched for it, its nudges, and ``score = fused * product of factors``."""
+def press(
+    candidate: Candidate, found: StoredPassage, query: Query, options: BoostOptions, more: tuple[Nudge, ...] = ()
+) -> Candidate:
+    """The candidate with what was fetched for it, its nudges, and ``score = fused * product of factors``.
+
+    ``more``: nudges of other stages, beside those of the item's kind.
+    """
     item = found.item
-    nudges = tuple(n for n in _RULES.get(item.kind, _none)(item, query, options) if n.factor != 1.0)
+    nudges = tuple([n for n in (*_RULES.get(item.kind, _none)(item, query, options), *more) if n.factor != 1.0])
     score = candidate.fused * math.prod(nudge.factor for nudge in nudges)
     return Candidate(
         id=candidate.id,
@@ -60,9 +66,13 @@ def _fact(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:
 
 
 def _session(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:
-    """decay ^ (age / half-life): with 0.5 and 30 days a month-old session weighs half. The future has age 0."""
+    """decay ^ (age / half-life): with 0.5 and 30 days a month-old session weighs half. The future has age 0.
+
+    That is how much a session counts beside facts and documents. Who asks sessions alone asks for the past.
+    """
+    decay = options.session_decay if len(query.kinds) > 1 else options.session_decay_alone
     age_days = max(0.0, query.now - item.updated_at) / DAY
-    return (Nudge("recency", options.session_decay ** (age_days / options.session_half_life_days)),)
+    return (Nudge("recency", decay ** (age_days / options.session_half_life_days)),)
 
 
 def _doc(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:
@@ -116,5 +126,6 @@ def _named(name: str) -> re.Pattern[str]:
 _RULES: Mapping[Kind, Callable[[Item, Query, BoostOptions], tuple[Nudge, ...]]] = {
     "fact": _fact,
     "session": _session,
+    "digest": _session,
     "doc": _doc,
 }

@@ -18,7 +18,9 @@ SCORE_DIGITS = 9
 """Scores are compared after rounding to 1e-9, so that engines that differ in the last bits agree (R10)."""
 
 _FOLDED: Mapping[Kind, bool] = {"fact": True, "session": False}
-"""Kinds whose near-identical items become one, and whether an item has to be seen whole for that."""
+"""Kinds of items whose near-identical ones become one, and whether an item has to be seen whole for that."""
+
+_ARCHIVED_LAST = frozenset({"doc", "session"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,13 @@ def shape(candidates: Iterable[Candidate], limit: int, kinds: Sequence[Kind], op
 
 
 def _order(options: ShapeOptions) -> Callable[[Candidate], tuple[object, ...]]:
-    """Archived documents last, generated reports behind first-hand material, then score, source, id."""
+    """Archived documents and conversations last, reports behind first-hand material, then score, source, id."""
     place = {kind: index for index, kind in enumerate(options.tie_break_order)}
 
     def key(candidate: Candidate) -> tuple[object, ...]:
         found = _found(candidate)
         return (
-            found.item.kind == "doc" and found.item.state == "archived",
+            found.item.state == "archived" and found.item.kind in _ARCHIVED_LAST,
             "generated" in found.item.attrs,
             -round(candidate.score, SCORE_DIGITS),
             place.get(candidate.kind, len(place)),
@@ -117,7 +119,7 @@ def _fold(documents: Sequence[Candidate], extra_words: int) -> list[Candidate]:
 
 def _foldable(candidate: Candidate) -> bool:
     """A fact of several passages is not judged by one of them; a conversation is, by the exchange that was found."""
-    whole = _FOLDED.get(candidate.kind)
+    whole = _FOLDED.get(_found(candidate).item.kind)
     return whole is not None and (not whole or _found(candidate).passages == 1)
 
 

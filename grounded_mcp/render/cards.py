@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from grounded_mcp.inert import Inert, inert, printable, wrap
 from grounded_mcp.render.snippet import cut_around
-from grounded_mcp.values import Candidate, Recall, StoredPassage, Vote
+from grounded_mcp.values import Candidate, LaneName, Recall, StoredPassage, Vote
 from grounded_mcp.when import iso
 
 Envelope = dict[str, Any]
@@ -27,8 +27,12 @@ MAX_TERMS = 12
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
+_CONVERSATION = ("agent", "session", "branch", "quality")
+"""What a card says about the conversation that a passage is from."""
+
 BRIEF = {
     *("id", "source", "rank", "score", "matchedBy", "title", "path", "lines", "topic", "text", "state", "updatedAt"),
+    *("agent", "turns"),
     *("duplicates", "hidden_chars_removed", "external_url", "open"),
 }
 """The fields of a card that is shown briefly, to make room for better ones."""
@@ -99,9 +103,9 @@ def _fields(candidate: Candidate, rank: int, found: StoredPassage, words: Sequen
 
 
 def matched_by(votes: Sequence[Vote]) -> str:
-    """``lexical``, ``vector``, or ``both``."""
-    lanes = [vote.lane for vote in votes if vote.rank is not None]
-    return "both" if len(lanes) > 1 else lanes[0]
+    """``both`` for words and meaning, else the first of ``lexical``, ``vector``, ``graph`` and ``temporal`` (R11)."""
+    lanes = {vote.lane for vote in votes if vote.rank is not None}
+    return "both" if {"lexical", "vector"} <= lanes else next(lane for lane in get_args(LaneName) if lane in lanes)
 
 
 def matched_terms(recall: Recall, found: StoredPassage) -> tuple[str, ...]:
@@ -117,6 +121,11 @@ def card_line(each: Mapping[str, Any]) -> str:
     how = found if found and each["matchedBy"] != "both" else f"{each['matchedBy']}: {found}".rstrip(": ")
     named = {
         "topic": each.get("topic"),
+        "agent": each.get("agent"),
+        "session": each.get("session"),
+        "branch": each.get("branch"),
+        "turns": each.get("turns"),
+        "quality": each.get("quality"),
         "matched": ", ".join(each.get("matchedTerms", ())),
         "boosts": ", ".join(f"{name} x{factor}" for name, factor in each.get("boosts", {}).items()),
         "scope": each.get("scope"),
@@ -144,13 +153,16 @@ def quoted(value: object) -> str:
 
 
 def _place(found: StoredPassage) -> Envelope:
-    """Where the passage stands: path, heading and lines of a document."""
+    """Where the passage stands: path, heading and lines of a document; agent, session and turns of a conversation."""
     passage, item = found.passage, found.item
     place: Envelope = {"heading": field(passage.heading, TITLE_CHARS)}
     if item.kind == "doc":
         place["path"] = field(item.key or "")
         if passage.start_line is not None:
             place["lines"] = f"{passage.start_line}-{passage.end_line}"
+    elif item.kind == "session":
+        place |= {name: field(item.attrs.get(name, ""), TITLE_CHARS) for name in _CONVERSATION}
+        place["turns"] = f"{passage.start_line}-{passage.end_line}" if passage.start_line is not None else ""
     elif item.key:
         place["topic"] = field(item.key, TITLE_CHARS)
     return place

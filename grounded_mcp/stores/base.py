@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from grounded_mcp.entities import EntityId
 from grounded_mcp.values import (
     Evidence,
     Filter,
@@ -53,6 +54,7 @@ class Known:
     content_hash: str
     state: State
     created_at: float
+    updated_at: float
     attrs: Mapping[str, str]
 
 
@@ -101,6 +103,13 @@ class Store(Protocol):
         """
         ...
 
+    def scrub(self) -> bool:
+        """Make what was replaced so far leave the files, as ``delete`` does for what it removes.
+
+        False when another process was reading what is to go: then a later ``scrub`` or ``delete`` tries again.
+        """
+        ...
+
     def buried(self) -> frozenset[str]:
         """Every digest that was buried."""
         ...
@@ -127,12 +136,38 @@ class Store(Protocol):
         """
         ...
 
+    def mentions(
+        self, entities: Sequence[EntityId], where: Filter, most: int
+    ) -> Mapping[EntityId, tuple[PassageId, ...]]:
+        """The passages that name each entity, in no order; entities that none names are left out.
+
+        At most ``most + 1`` of each: more than ``most`` say only that the entity is common.
+        """
+        ...
+
+    def entities_of(self, passages: Sequence[PassageId]) -> Mapping[PassageId, tuple[EntityId, ...]]:
+        """What each passage names; passages that are gone or name nothing are left out."""
+        ...
+
+    def timed(self, since: float, until: float, where: Filter, k: int) -> tuple[Hit, ...]:
+        """The ``k`` passages that fit a time window best (``rules.timed_score``), best first, ties by passage id.
+
+        One passage stands for an exchange of a session (by ``Passage.at``), one for anything without such times,
+        which is where it began or ended. Outside, an item has one passage, up to ``rules.REACH`` away. Bounds are
+        seconds since the epoch, both inclusive, and may be infinite.
+        """
+        ...
+
     def fetch(self, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:
         """Passages with their items, read once; ids that are gone are left out."""
         ...
 
     def item(self, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
         """One item with all its passages in order. Raises: NotFound."""
+        ...
+
+    def ids(self, *, after: str = "", limit: int) -> tuple[str, ...]:
+        """The ids of all items in order, whatever their state, from the one behind ``after`` on."""
         ...
 
     def find(self, kind: Kind, scope: str, key: str) -> Item | None:
@@ -155,8 +190,8 @@ class Store(Protocol):
         """Every project that was ever registered."""
         ...
 
-    def register(self, project: Project, at: float) -> None:
-        """Remember a project's key, name and root."""
+    def register(self, project: Project, at: float, *, replaces: str | None = None) -> None:
+        """Remember a project's key, name and root. ``replaces``: the key it had before, which is forgotten."""
         ...
 
     def pending(self, limit: int, *, after: PassageId | None = None) -> tuple[PendingPassage, ...]:

@@ -19,6 +19,11 @@ MAX_K = 4096
 MAX_TERMS = 64
 """Most terms one search looks up: 5,000 took 0.03 s in FTS5, 50,000 took 8.2 s (engine-facts 4f)."""
 
+DAY = 86_400.0
+OPEN_SCALE = 7 * DAY
+REACH = 2.0
+"""How many times its scale a time window reaches: beyond, closeness is under 0.14."""
+
 NORM_TOLERANCE = 1e-3
 """How far from 1 the length of a unit vector may be: float32 rounding stays far below, a raw model output does not."""
 
@@ -54,6 +59,28 @@ def window(where: Filter) -> tuple[bool, float, float]:
     since = -math.inf if where.since is None else where.since
     until = math.inf if where.until is None else where.until
     return where.since is not None or where.until is not None, since, until
+
+
+def closeness(gap: float, scale: float) -> float:
+    """How near something is to a window, in 0..1: 1 where they touch (``gap`` <= 0), else e^(-gap / scale)."""
+    return 1.0 if gap <= 0.0 else math.exp(-gap / scale)
+
+
+def window_scale(since: float, until: float) -> float:
+    """How far outside a window closeness to it falls to 1/e, in seconds: as far as the window is long.
+
+    A window of less than a day counts as a day, one without a beginning or an end as a week.
+    """
+    return max(until - since, DAY) if math.isfinite(until - since) else OPEN_SCALE
+
+
+def timed_score(near: float, inside: int, turn: int) -> float:
+    """What a passage is worth to a time window: half for closeness, half for how much of its item lies inside.
+
+    ``near``: closeness. ``inside``: the item's exchanges in the window; ``turn``: which one of the item's hits this is,
+    from 1, so that the first of every item stands before the second of any.
+    """
+    return round(0.5 * near + 0.5 * inside / (inside + 1) / turn, 9)
 
 
 def unpack_vector(vector: Vector, dimensions: int) -> tuple[float, ...]:

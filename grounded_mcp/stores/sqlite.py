@@ -17,8 +17,10 @@ from typing import cast
 
 import apsw
 
+from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import StoreError
 from grounded_mcp.stores import sqlite_check as checking
+from grounded_mcp.stores import sqlite_entities as mentioned
 from grounded_mcp.stores import sqlite_read as reading
 from grounded_mcp.stores import sqlite_sources as sources
 from grounded_mcp.stores import sqlite_sql as sql
@@ -119,6 +121,7 @@ class SqliteStore:
 
         def work(db: apsw.Connection) -> SaveReport:
             db.execute(sql.INIT_META, (ANALYZER, self._analyzer.fingerprint))
+            db.execute(sql.INIT_META, (mentioned.ENTITIES, mentioned.VERSION))
             about = [num for session, place in (retract or {}).items() for num in sources.retract(db, session, place)]
             report = writing.save(db, records, supersede or {}, tokens, self._clock())
             sources.drop_unfounded(db, about)
@@ -140,10 +143,19 @@ class SqliteStore:
 
         deleted = self._database.write(work)
         if deleted or self._log_holds_deleted:
-            self._log_holds_deleted = not self._database.checkpoint(SCRUB_SECONDS)
-            if self._log_holds_deleted:
-                logger.warning("a reader keeps deleted text in %s-wal; the next deletion tries again", self.path)
+            self._empty_log()
         return deleted
+
+    def scrub(self) -> bool:
+        self._database.write(lambda db: db.execute(sql.DROP_EMPTY_BUCKETS))
+        return self._empty_log()
+
+    def _empty_log(self) -> bool:
+        """Pages are overwritten at once (``secure_delete``); what is left of what was there is in the log."""
+        self._log_holds_deleted = not self._database.checkpoint(SCRUB_SECONDS)
+        if self._log_holds_deleted:
+            logger.warning("a reader keeps deleted text in %s-wal; the next deletion tries again", self.path)
+        return not self._log_holds_deleted
 
     # --- searching --------------------------------------------------------------------------------------------
 
@@ -153,6 +165,17 @@ class SqliteStore:
     def nearest(self, vector: Vector, where: Filter, k: int, *, space: Space | None = None) -> tuple[Hit, ...]:
         return self._database.read(lambda db: reading.nearest(db, self._matrices, vector, where, k, space))
 
+    def timed(self, since: float, until: float, where: Filter, k: int) -> tuple[Hit, ...]:
+        return self._database.read(lambda db: reading.timed(db, since, until, where, k))
+
+    def mentions(
+        self, entities: Sequence[EntityId], where: Filter, most: int
+    ) -> Mapping[EntityId, tuple[PassageId, ...]]:
+        return self._database.read(lambda db: reading.mentions(db, entities, where, most))
+
+    def entities_of(self, passages: Sequence[PassageId]) -> Mapping[PassageId, tuple[EntityId, ...]]:
+        return self._database.read(lambda db: mentioned.entities_of(db, passages))
+
     # --- reading ----------------------------------------------------------------------------------------------
 
     def fetch(self, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:
@@ -160,6 +183,9 @@ class SqliteStore:
 
     def item(self, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
         return self._database.read(lambda db: reading.item(db, item_id))
+
+    def ids(self, *, after: str = "", limit: int) -> tuple[str, ...]:
+        return self._database.read(lambda db: reading.ids(db, after, limit))
 
     def find(self, kind: Kind, scope: str, key: str) -> Item | None:
         return self._database.read(lambda db: reading.find(db, kind, scope, key))
@@ -176,9 +202,14 @@ class SqliteStore:
     def projects(self) -> tuple[Project, ...]:
         return self._database.read(reading.projects)
 
-    def register(self, project: Project, at: float) -> None:
+    def register(self, project: Project, at: float, *, replaces: str | None = None) -> None:
         row = (project.key, project.name, project.reason, project.root, project.branch, project.worktree, at)
-        self._database.write(lambda db: db.execute(sql.REGISTER, row))
+
+        def work(db: apsw.Connection) -> None:
+            db.execute(sql.UNREGISTER, (replaces,))
+            db.execute(sql.REGISTER, row)
+
+        self._database.write(work)
 
     def evidence(self, item_id: str) -> tuple[Evidence, ...]:
         return self._database.read(lambda db: sources.evidence(db, item_id))
@@ -285,6 +316,11 @@ class SqliteStore:
             findings.append(
                 f"The text was indexed as {indexed[0]}, and the settings say {self._analyzer.fingerprint}: "
                 "keyword search misses words until `grounded-mcp doctor --repair` has run."
+            )
+        if not mentioned.is_current(db):
+            findings.append(
+                "What is stored was read by another version for the names in it: the graph search misses them until "
+                "`grounded-mcp doctor --repair` has run."
             )
         if self._log_holds_deleted:
             findings.append(f"Deleted text is still in {self.path}-wal, because another process was reading.")

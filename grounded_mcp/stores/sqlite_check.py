@@ -13,6 +13,7 @@ from contextlib import suppress
 import apsw
 
 from grounded_mcp.errors import StoreError
+from grounded_mcp.stores import sqlite_entities as mentioned
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.rules import passage_digest, text_to_index, unpack_vector
 from grounded_mcp.stores.sqlite_connection import rows
@@ -26,16 +27,17 @@ ANALYZER = "analyzer"
 DERIVED = (
     *("passage_text", "passage_fts", "sketch", "passage_added", "passage_gone", "passage_changed"),
     *("sketch_added", "sketch_gone", "sketch_moved"),
+    *("mention", "mention_passage", "mention_gone", "mention_moved"),
 )
 """In the order of creation."""
 
-_DROP = {"view": "DROP VIEW", "table": "DROP TABLE", "trigger": "DROP TRIGGER"}
+_DROP = {"view": "DROP VIEW", "index": "DROP INDEX", "table": "DROP TABLE", "trigger": "DROP TRIGGER"}
 
 
 def check(db: apsw.Connection, schema: Mapping[str, str]) -> tuple[str, ...]:
     """What is wrong, as sentences; empty when all is well (the INT oracle, and the text against its digests)."""
     problems: list[str] = []
-    for part in (_pages, _orphans, lambda db: _schema(db, schema), _texts, _full_text, _vectors):
+    for part in (_pages, _orphans, lambda db: _schema(db, schema), _texts, _full_text, _vectors, _entities):
         try:
             problems.extend(part(db))
         except (apsw.CorruptError, apsw.SQLError) as error:
@@ -98,6 +100,10 @@ def _vectors(db: apsw.Connection) -> Iterator[str]:
             yield f"{count} {problem}"
 
 
+def _entities(db: apsw.Connection) -> Iterator[str]:
+    return mentioned.check(db)
+
+
 def rebuild(db: apsw.Connection, schema: Mapping[str, str], tokenize: Tokenize | None, fingerprint: str) -> None:
     """Drop every derived part, make it anew from the rows, and mark what has no usable vector as pending.
 
@@ -111,6 +117,7 @@ def rebuild(db: apsw.Connection, schema: Mapping[str, str], tokenize: Tokenize |
     db.execute(sql.FTS_SECURE)
     db.execute(sql.FTS_REBUILD)
     _sketch_again(db)
+    mentioned.rebuild(db)
 
 
 def _drop_derived(db: apsw.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Reading and searching: rows back into values, and the two lanes' searches.
+"""Reading and searching: rows back into values, and the lanes' searches.
 
 Functions over a connection inside a transaction that someone else opened. FTS5's signs and distances end here.
 """
@@ -7,14 +7,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
 
+from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import NotFound
+from grounded_mcp.stores import sqlite_entities
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.base import Known
-from grounded_mcp.stores.rules import MAX_TERMS, check_space, clamp, unpack_vector, window
+from grounded_mcp.stores.rules import (
+    MAX_TERMS,
+    REACH,
+    check_space,
+    clamp,
+    closeness,
+    timed_score,
+    unpack_vector,
+    window,
+    window_scale,
+)
+from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_matrix import Matrices, ranked
 from grounded_mcp.stores.sqlite_vectors import get_space
 from grounded_mcp.values import (
@@ -40,6 +55,10 @@ def item(db: apsw.Connection, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
     return _item(row), tuple(Passage(*passage) for passage in db.execute(sql.PASSAGES, (item_id,)))
 
 
+def ids(db: apsw.Connection, after: str, limit: int) -> tuple[str, ...]:
+    return tuple(row[0] for row in db.execute(sql.IDS, (after, max(0, limit))))
+
+
 def find(db: apsw.Connection, kind: Kind, scope: str, key: str) -> Item | None:
     row = db.execute(sql.FIND, (kind, scope, key)).fetchone()
     return _item(row) if row else None
@@ -51,8 +70,8 @@ def history(db: apsw.Connection, item_id: str, limit: int) -> tuple[Item, ...]:
 
 def known(db: apsw.Connection, kind: Kind, scope: str) -> Mapping[str, Known]:
     return {
-        key: Known(id, key, content, state, created_at, json.loads(attrs))
-        for id, key, content, state, created_at, attrs in db.execute(sql.KNOWN, (kind, scope))
+        key: Known(id, key, content, state, created_at, updated_at, json.loads(attrs))
+        for id, key, content, state, created_at, updated_at, attrs in db.execute(sql.KNOWN, (kind, scope))
     }
 
 
@@ -60,15 +79,14 @@ def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, S
     """Passages with their items; passages of one item share one ``Item``."""
     found: dict[PassageId, StoredPassage] = {}
     items: dict[str, Item] = {}
-    for passage_id, seq, body, heading, start, end, tokens, count, size, *row in db.execute(
+    for passage_id, seq, body, heading, start, end, at, tokens, count, size, *row in db.execute(
         sql.FETCH, (json.dumps(ids),)
     ):
         owner = items.get(row[0])
         if owner is None:
             owner = items[row[0]] = _item(row)
-        found[passage_id] = StoredPassage(
-            passage_id, Passage(seq, body, heading, start, end), owner, count, size, tokens
-        )
+        passage = Passage(seq, body, heading, start, end, at)
+        found[passage_id] = StoredPassage(passage_id, passage, owner, count, size, tokens)
     return {passage_id: found[passage_id] for passage_id in ids if passage_id in found}
 
 
@@ -111,8 +129,8 @@ def lexical(db: apsw.Connection, terms: Sequence[str], where: Filter, k: int) ->
         return ()
     places = [str(bucket) for bucket in buckets] if where.scopes is not None else sorted(where.kinds)
     match = f"place : ({_any_of(places)}) AND tokens : ({_any_of(terms[:MAX_TERMS])})"
-    rows = db.execute(sql.LEXICAL, {"match": match, "k": clamp(k), **_window(where)})
-    return tuple(Hit(PassageId(passage), score) for passage, score in rows)
+    found = db.execute(sql.LEXICAL, {"match": match, "k": clamp(k), **_window(where)})
+    return tuple(Hit(PassageId(passage), score) for passage, score in found)
 
 
 def nearest(
@@ -131,10 +149,43 @@ def nearest(
     return ranked(db, matrices, buckets, vector, components, clamp(k), _window(where))
 
 
+def timed(db: apsw.Connection, since: float, until: float, where: Filter, k: int) -> tuple[Hit, ...]:
+    """Every item that is near the window by its first exchange in it, and by its others where that is not enough."""
+    scale = window_scale(since, until)
+    windowed, floor, ceiling = window(where)
+    bounds = {"since": since, "until": until, "windowed": windowed, "floor": floor, "ceiling": ceiling}
+    asked = {**bounds, "buckets": json.dumps(_buckets(db, where)), "k": clamp(k), "reach": 0.0}
+    found = rows(db, sql.TIMED_INSIDE, asked)
+    if len(found) < clamp(k):
+        asked["reach"] = REACH * scale
+        found = rows(db, sql.TIMED_NEAR, asked)
+    near = {num: about for num, *about in found}
+    passages = rows(db, sql.TIMED_PASSAGES, {**asked, "items": json.dumps(list(near))})
+    hits = []
+    for num, group in groupby(passages, itemgetter(0)):
+        inside, gap = near[num]
+        found = [(at, passage) for _, at, passage in group]
+        if inside and found[0][0] is not None:
+            found = [(at, passage) for at, passage in found if since <= at <= until]
+        elif found[0][0] is not None:
+            found = [min(found, key=lambda each: max(since - each[0], each[0] - until))]
+        hits += [
+            Hit(passage, timed_score(closeness(gap, scale), inside, turn)) for turn, (_, passage) in enumerate(found, 1)
+        ]
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage))[: clamp(k)])
+
+
+def mentions(
+    db: apsw.Connection, named: Sequence[EntityId], where: Filter, most: int
+) -> Mapping[EntityId, tuple[PassageId, ...]]:
+    """Who names what, within a filter."""
+    return sqlite_entities.mentions(db, named, _buckets(db, where), _window(where), clamp(most))
+
+
 def _buckets(db: apsw.Connection, where: Filter) -> list[int]:
     scopes = None if where.scopes is None else json.dumps(sorted(where.scopes))
-    rows = db.execute(sql.BUCKETS, {"kinds": json.dumps(sorted(where.kinds)), "scopes": scopes})
-    return [row[0] for row in rows]
+    found = db.execute(sql.BUCKETS, {"kinds": json.dumps(sorted(where.kinds)), "scopes": scopes})
+    return [row[0] for row in found]
 
 
 def _window(where: Filter) -> dict[str, object]:

@@ -17,8 +17,9 @@ ITEM_ROW = f"SELECT num, {ITEM_FIELDS} FROM item WHERE id = ?"  # noqa: S608
 RIVALS = "SELECT num, id FROM item WHERE bucket = ? AND key = ? AND state = 'active' AND id <> ?"
 INSERT_ITEM = f"INSERT INTO item ({ITEM_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 UPDATE_ITEM = f"""
-UPDATE item SET ({ITEM_FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?), superseded_by = NULL
-WHERE num = ?"""  # noqa: S608
+UPDATE item SET ({ITEM_FIELDS}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15),
+    superseded_by = iif(?6 = 'superseded', superseded_by, NULL)
+WHERE num = ?16"""  # noqa: S608
 RETIRE_ITEM = """
 UPDATE item SET state = 'superseded', superseded_by = :by, state_at = :at, passages = 0,
     body = coalesce(body, (
@@ -30,14 +31,14 @@ DELETE_ITEMS = "DELETE FROM item WHERE id IN (SELECT value FROM json_each(?))"
 FIND_BUCKET = "SELECT id FROM bucket WHERE scope = ? AND kind = ?"
 INSERT_BUCKET = "INSERT INTO bucket (scope, kind) VALUES (?, ?) RETURNING id"
 
-ITEM_PASSAGES = "SELECT id, seq, start_line, end_line, digest FROM passage WHERE item = ? ORDER BY seq, id"
+ITEM_PASSAGES = "SELECT id, digest, seq, start_line, end_line, at FROM passage WHERE item = ? ORDER BY seq, id"
 KNOWN_DIGESTS = """
 SELECT digest FROM passage JOIN item ON item.num = passage.item
 WHERE item.id IN (SELECT value FROM json_each(?))"""
 INSERT_PASSAGE = """
-INSERT INTO passage (item, bucket, seq, start_line, end_line, digest, heading, body, tokens)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-PLACE_PASSAGE = "UPDATE passage SET seq = ?, start_line = ?, end_line = ? WHERE id = ?"
+INSERT INTO passage (item, bucket, seq, start_line, end_line, at, digest, heading, body, tokens)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+PLACE_PASSAGE = "UPDATE passage SET seq = ?, start_line = ?, end_line = ?, at = ? WHERE id = ?"
 MOVE_PASSAGES = "UPDATE passage SET bucket = ?1 WHERE item = ?2 AND bucket <> ?1"
 DELETE_PASSAGE = "DELETE FROM passage WHERE id = ?"
 DELETE_ITEM_PASSAGES = "DELETE FROM passage WHERE item = ?"
@@ -46,6 +47,8 @@ REGISTER = """
 INSERT INTO project (key, name, reason, root, branch, worktree, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET name = excluded.name, reason = excluded.reason, root = excluded.root,
     branch = excluded.branch, worktree = excluded.worktree, seen_at = excluded.seen_at"""
+UNREGISTER = "DELETE FROM project WHERE key = ?"
+DROP_EMPTY_BUCKETS = "DELETE FROM bucket WHERE id NOT IN (SELECT bucket FROM item)"
 
 # --- reading ----------------------------------------------------------------------------------------------
 
@@ -55,8 +58,9 @@ _FROM_ITEM = "FROM item JOIN bucket ON bucket.id = item.bucket"
 
 ITEM = f"SELECT {_ITEM} {_FROM_ITEM} WHERE item.id = ?"
 PASSAGES = """
-SELECT seq, passage.body, heading, start_line, end_line FROM passage JOIN item ON item.num = passage.item
+SELECT seq, passage.body, heading, start_line, end_line, at FROM passage JOIN item ON item.num = passage.item
 WHERE item.id = ? ORDER BY seq, passage.id"""
+IDS = "SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?"
 FIND = f"""
 SELECT {_ITEM} {_FROM_ITEM}
 WHERE bucket.kind = ? AND bucket.scope = ? AND item.key = ? AND item.state = 'active'"""
@@ -69,12 +73,13 @@ SELECT {_ITEM} {_FROM_ITEM}
 WHERE item.id IN (SELECT id FROM old) AND item.id <> ?1 AND item.state = 'superseded'
 ORDER BY item.state_at DESC, item.num DESC LIMIT ?2"""  # noqa: S608
 KNOWN = """
-SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.attrs
+SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.updated_at, item.attrs
 FROM item JOIN bucket ON bucket.id = item.bucket
 WHERE bucket.kind = ? AND bucket.scope = ? AND item.key IS NOT NULL AND item.state <> 'superseded'
 ORDER BY item.key, item.state = 'active', item.num"""
 FETCH = f"""
-SELECT passage.id, passage.seq, passage.body, passage.heading, passage.start_line, passage.end_line, passage.tokens,
+SELECT passage.id, passage.seq, passage.body, passage.heading, passage.start_line, passage.end_line, passage.at,
+    passage.tokens,
     item.passages, item.size, {_ITEM}
 FROM passage JOIN item ON item.num = passage.item JOIN bucket ON bucket.id = item.bucket
 WHERE passage.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
@@ -135,11 +140,65 @@ SELECT passage, embedding FROM vector WHERE passage IN (
     WHERE bucket IN (SELECT value FROM json_each(:buckets)) AND {_WITHIN.format("sketch.passage")}
     ORDER BY vec_distance_l1(vec_int8(code), vec_int8(:code)), passage LIMIT :candidates)"""  # noqa: S608
 
+# Items by how much of them lies in a time window, then by how far they are from it. What has passages with times of
+# their own is where those are; anything else is where it began and where it ended.
+_SPANS = """
+SELECT num, min(created_at, updated_at) AS began, updated_at AS ended,
+    EXISTS (SELECT 1 FROM passage WHERE item = num AND at IS NOT NULL) AS timed
+FROM item
+WHERE bucket IN (SELECT value FROM json_each(:buckets)) AND passages > 0
+    AND updated_at >= :since - :reach AND min(created_at, updated_at) <= :until + :reach
+    AND (NOT :windowed OR updated_at BETWEEN :floor AND :ceiling)"""
+_COUNTED = f"""
+SELECT *, CASE WHEN timed
+    THEN (SELECT count(DISTINCT at) FROM passage WHERE item = num AND at BETWEEN :since AND :until)
+    ELSE began BETWEEN :since AND :until OR ended BETWEEN :since AND :until END AS inside
+FROM ({_SPANS})"""  # noqa: S608
+TIMED_INSIDE = f"SELECT num, inside, 0.0 FROM ({_COUNTED}) WHERE inside ORDER BY inside DESC, num LIMIT :k"  # noqa: S608
+TIMED_NEAR = f"""
+WITH placed AS MATERIALIZED (
+    SELECT num, inside, CASE WHEN inside THEN 0.0 WHEN timed
+        THEN min(coalesce(:since - (SELECT max(at) FROM passage WHERE item = num AND at < :since), 1e300),
+            coalesce((SELECT min(at) FROM passage WHERE item = num AND at > :until) - :until, 1e300))
+        ELSE max(:since - ended, began - :until, 0.0) END AS gap
+    FROM ({_COUNTED})
+)
+SELECT num, inside, gap FROM placed WHERE gap <= :reach ORDER BY inside DESC, gap, num LIMIT :k"""  # noqa: S608
+# An exchange stands for itself by its first passage, what has no times by its very first one.
+TIMED_PASSAGES = """
+SELECT item, at, min(id) FROM passage
+WHERE item IN (SELECT value FROM json_each(:items)) AND at BETWEEN :since - :reach AND :until + :reach GROUP BY item, at
+UNION ALL
+SELECT value, NULL, (SELECT id FROM passage WHERE item = value ORDER BY seq, id LIMIT 1) FROM json_each(:items)
+WHERE NOT EXISTS (SELECT 1 FROM passage WHERE item = value AND at IS NOT NULL)
+ORDER BY 1, 2, 3"""
+
 STAMPS = "SELECT id, stamp FROM bucket WHERE stamp > 0 AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
 COUNT_BUCKET = "SELECT count(*) FROM sketch WHERE bucket = ?"
 BUCKET_VECTORS = """
 SELECT sketch.passage, embedding FROM sketch JOIN vector ON vector.passage = sketch.passage
 WHERE sketch.bucket = ? ORDER BY sketch.passage"""
+
+# --- entities ---------------------------------------------------------------------------------------------
+
+ADD_MENTIONS = """
+INSERT OR IGNORE INTO mention (entity, bucket, passage)
+SELECT value ->> 0, ?2, value ->> 1 FROM json_each(?1)"""
+MENTIONS = f"""
+SELECT value, (SELECT group_concat(passage, ' ') FROM (
+        SELECT passage FROM mention
+        WHERE entity = value AND bucket IN (SELECT value FROM json_each(:buckets)) AND {_WITHIN.format("passage")}
+        LIMIT :k))
+FROM json_each(:entities)"""  # noqa: S608
+ENTITIES_OF = """
+SELECT passage, entity FROM mention WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, entity"""
+ALL_MENTIONED = """
+SELECT id, bucket, body,
+    (SELECT json_group_array(entity) FROM (SELECT entity FROM mention WHERE passage = id ORDER BY entity))
+FROM passage"""
+COUNT_STRAY_MENTIONS = """
+SELECT count(*) FROM mention WHERE NOT EXISTS (
+    SELECT 1 FROM passage WHERE passage.id = mention.passage AND passage.bucket = mention.bucket)"""
 
 # --- vectors ----------------------------------------------------------------------------------------------
 

@@ -10,26 +10,36 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
+from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import NotFound
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.rules import passage_digest, text_size, text_to_index
 from grounded_mcp.stores.sqlite_connection import rows
+from grounded_mcp.stores.sqlite_entities import add as add_mentions
+from grounded_mcp.stores.sqlite_entities import named_in
 from grounded_mcp.stores.sqlite_sources import add_evidence
 from grounded_mcp.values import Item, Passage, Record, SaveReport, State
 
 Tokenize = Callable[[str], Sequence[str]]
 
 
+class Indexed(NamedTuple):
+    """What a passage is found by: its tokens, space-joined, and the entities it names."""
+
+    tokens: str
+    entities: tuple[EntityId, ...]
+
+
 @dataclass(slots=True)
 class Tokens:
-    """The index tokens of passages, made before the write lock is taken as far as that can be known."""
+    """What passages are found by, made before the write lock is taken as far as that can be known."""
 
     tokenize: Tokenize
-    by_digest: dict[bytes, str] = field(default_factory=dict)
+    by_digest: dict[bytes, Indexed] = field(default_factory=dict)
 
     def prepare(self, records: Iterable[Record], known: frozenset[bytes]) -> None:
         for record in records:
@@ -38,12 +48,12 @@ class Tokens:
                 if digest not in known:
                     self.by_digest[digest] = self._make(record.item, passage)
 
-    def of(self, digest: bytes, item: Item, passage: Passage) -> str:
+    def of(self, digest: bytes, item: Item, passage: Passage) -> Indexed:
         made = self.by_digest.get(digest)
         return self._make(item, passage) if made is None else made
 
-    def _make(self, item: Item, passage: Passage) -> str:
-        return " ".join(self.tokenize(text_to_index(item.title, passage)))
+    def _make(self, item: Item, passage: Passage) -> Indexed:
+        return Indexed(" ".join(self.tokenize(text_to_index(item.title, passage))), named_in(passage.body))
 
 
 def known_digests(db: apsw.Connection, ids: Sequence[str]) -> frozenset[bytes]:
@@ -141,14 +151,16 @@ def _put_passages(
 ) -> tuple[bool, int]:
     """Whether anything changed, and how many passages are new. Equal passages are kept, in their new place."""
     spare: dict[bytes, deque[tuple[int, tuple[Any, ...]]]] = defaultdict(deque)
-    for passage_id, seq, start, end, digest in rows(db, sql.ITEM_PASSAGES, (num,)):
-        spare[digest].append((passage_id, (seq, start, end)))
-    moved, new = [], []
+    for passage_id, digest, *place in rows(db, sql.ITEM_PASSAGES, (num,)):
+        spare[digest].append((passage_id, tuple(place)))
+    moved, new, named = [], [], []
     for passage in passages:
         digest = _digest(item, passage)
-        place = (passage.seq, passage.start_line, passage.end_line)
+        place = (passage.seq, passage.start_line, passage.end_line, passage.at)
         if not spare[digest]:
-            new.append((num, bucket, *place, digest, passage.heading, passage.body, tokens.of(digest, item, passage)))
+            found = tokens.of(digest, item, passage)
+            new.append((num, bucket, *place, digest, passage.heading, passage.body, found.tokens))
+            named.append(found.entities)
             continue
         passage_id, before = spare[digest].popleft()
         if before != place:
@@ -156,7 +168,8 @@ def _put_passages(
     gone = [(passage_id,) for kept in spare.values() for passage_id, _ in kept]
     db.executemany(sql.DELETE_PASSAGE, gone)
     db.executemany(sql.PLACE_PASSAGE, moved)
-    db.executemany(sql.INSERT_PASSAGE, new)
+    added = [passage_id for (passage_id,) in db.executemany(sql.INSERT_PASSAGE, new)]
+    add_mentions(db, bucket, added, named)
     return bool(gone or moved or new), len(new)
 
 

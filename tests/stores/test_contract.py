@@ -17,12 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from storing import ANALYZER, EVERYTHING, SPACE, doc, embed, fact, found, ids_of, near, owners, random_unit, unit, where
 
+from grounded_mcp.entities import entity_id
 from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
 from grounded_mcp.stores.base import MAX_BATCH, Store
 from grounded_mcp.stores.rules import MAX_K, MAX_TERMS
 from grounded_mcp.values import (
     Clean,
     Evidence,
+    Filter,
     Item,
     Passage,
     PassageId,
@@ -575,6 +577,43 @@ def test_a_registered_project_is_remembered_as_last_seen(store: Store) -> None:
     )
 
 
+def test_a_project_that_has_another_key_now_is_registered_once(store: Store) -> None:
+    store.register(Project("k1", "One", "path", "/one"), 1.0)
+    store.register(Project("k2", "One", "remote", "/one"), 2.0, replaces="k1")
+    store.register(Project("k3", "Two", "path", "/two"), 3.0, replaces="k9")
+    assert [project.key for project in store.projects()] == ["k2", "k3"]
+
+
+def test_ids_come_in_order_in_pages_whatever_the_state(store: Store) -> None:
+    store.save([fact("f3", "three"), fact("f1", "one"), doc("a.md", "two"), fact("f2", "two", "project:b")])
+    store.mark(["f2"], "superseded", 1.0)
+    first = store.ids(limit=2)
+    assert first == ("doc_a.md", "f1")
+    assert store.ids(after=first[-1], limit=10) == ("f2", "f3")
+    assert store.ids(after="f3", limit=10) == store.ids(limit=0) == ()
+
+
+def test_a_superseded_item_that_is_saved_again_stays_history(store: Store) -> None:
+    store.save([fact("f1", "one")])
+    store.save([fact("f2", "two")], supersede={"f1": "f2"})
+    (old,) = store.history("f2", 5)
+    store.save([Record(replace(old, body=Clean("won")))])
+    assert [(each.id, each.body) for each in store.history("f2", 5)] == [("f1", "won")]
+    assert found(store, "won") == []
+    store.save([fact("f1", "one")])
+    assert (store.history("f2", 5), found(store, "one")) == ((), ["f1"])
+
+
+def test_scrubbing_leaves_what_is_stored_and_says_that_it_is_done(store: Store) -> None:
+    store.save([fact("f1", "one", "project:a"), fact("f2", "lever")])
+    store.save([fact("f1", "two", "project:b")])
+    assert store.scrub()
+    assert store.scopes() == {"project:b", "global"}
+    assert (found(store, "lever"), found(store, "two"), found(store, "one")) == (["f2"], ["f1"], [])
+    store.save([fact("f3", "three", "project:a")])
+    assert found(store, "three", where("project:a")) == ["f3"]
+
+
 def test_a_secret_is_made_once_and_kept(open_store: Open) -> None:
     first = open_store().secret("redaction")
     assert len(first) == 32
@@ -748,3 +787,145 @@ def test_what_was_buried_is_remembered(store: Store) -> None:
     assert store.delete(["f1"], bury=["d1", "d2"]) == 1
     store.delete([], bury=["d2"])
     assert store.buried() == {"d1", "d2"}
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+DAY = 86_400.0
+
+
+def talk(item_id: str, *said_at: float, scope: str = "project:a", pieces: int = 1) -> Record:
+    """A session with an exchange at each of these times, each in so many pieces."""
+    item = Item(item_id, "session", scope, Clean(item_id), created_at=min(said_at), updated_at=max(said_at))
+    said = [(turn, at) for turn, at in enumerate(said_at) for _ in range(pieces)]
+    return Record(
+        item, tuple(Passage(n, Clean(f"{item_id} {n}"), "", turn, turn, at) for n, (turn, at) in enumerate(said))
+    )
+
+
+def timed(
+    store: Store, since: float, until: float, filter: Filter = EVERYTHING, k: int = 10
+) -> list[tuple[str, float]]:
+    """The items that a time window finds, with their scores."""
+    hits = store.timed(since, until, filter, k)
+    return list(zip(owners(store, [hit.passage for hit in hits]), [round(hit.score, 3) for hit in hits], strict=True))
+
+
+def test_r6_a_passage_keeps_its_time_and_a_new_one_costs_no_vector(store: Store) -> None:
+    store.save([talk("s", 10.0, 20.5)])
+    assert [passage.at for passage in store.item("s")[1]] == [10.0, 20.5]
+    ids = embed(store, "s", EAST, NORTH)
+    assert [store.fetch(ids)[each].passage.at for each in ids] == [10.0, 20.5]
+    assert store.save([talk("s", 10.0, 30.0)]) == SaveReport(updated=1)
+    assert [passage.at for passage in store.item("s")[1]] == [10.0, 30.0]
+    assert store.waiting() == 0
+
+
+def test_r6_the_session_with_most_exchanges_in_the_window_is_first_and_every_item_comes_before_a_second_hit(
+    store: Store,
+) -> None:
+    store.save(
+        [
+            talk("one", 12 * DAY, pieces=9),
+            talk("three", 8 * DAY, 11 * DAY, 12 * DAY, 13 * DAY, 99 * DAY),
+            talk("none", 8 * DAY, 99 * DAY),
+        ]
+    )
+    found = timed(store, 10 * DAY, 14 * DAY)
+    assert found == [("three", 0.875), ("one", 0.75), ("three", 0.688), ("three", 0.625), ("none", 0.303)]
+    first = store.timed(10 * DAY, 14 * DAY, EVERYTHING, 1)[0].passage
+    assert store.fetch([first])[first].passage.at == 11 * DAY
+
+
+def test_r6_outside_the_window_the_nearest_are_next_as_far_as_twice_its_length(store: Store) -> None:
+    store.save([talk("before", 9 * DAY), talk("after", 18 * DAY), talk("far", 23 * DAY), talk("long ago", 1 * DAY)])
+    assert timed(store, 10 * DAY, 14 * DAY) == [("before", 0.389), ("after", 0.184)]
+    assert timed(store, 10 * DAY, 14 * DAY, k=1) == [("before", 0.389)]
+
+
+def test_r6_what_has_no_times_of_its_own_is_where_it_began_and_ended(store: Store) -> None:
+    store.save(
+        [
+            fact("inside", "one", created_at=11 * DAY, updated_at=11 * DAY),
+            fact("around", "two", created_at=1 * DAY, updated_at=99 * DAY),
+            fact("changed", "three", created_at=1 * DAY, updated_at=12 * DAY),
+            fact("later", "four", created_at=18 * DAY, updated_at=99 * DAY),
+            doc("seen.md", "five", "six", created_at=99 * DAY, updated_at=1 * DAY),
+        ]
+    )
+    found = timed(store, 10 * DAY, 14 * DAY)
+    assert found == [("inside", 0.75), ("changed", 0.75), ("around", 0.5), ("later", 0.184)]
+
+
+def test_r6_a_window_without_a_beginning_or_an_end_reaches_everything_there(store: Store) -> None:
+    store.save([talk("early", 1.0), talk("late", 50 * DAY), doc("a.md", "one", "two", updated_at=2.0)])
+    assert [item for item, _ in timed(store, -math.inf, 3.0)] == ["early", "doc_a.md"]
+    assert [item for item, _ in timed(store, 49 * DAY, math.inf)] == ["late"]
+    assert [item for item, _ in timed(store, -math.inf, math.inf)] == ["early", "late", "doc_a.md"]
+
+
+def test_t23_the_filter_acts_inside_a_search_by_time(store: Store) -> None:
+    store.save([talk(f"b{n}", 5.0, 6.0, scope="project:b") for n in range(9)])
+    store.save([talk("a", 5.0), fact("f", "one", "project:a", created_at=5.0, updated_at=5.0)])
+    assert [item for item, _ in timed(store, 4.0, 7.0, where("project:a"), k=2)] == ["a", "f"]
+    assert [item for item, _ in timed(store, 4.0, 7.0, where("project:a", kinds=["fact"]))] == ["f"]
+    assert [item for item, _ in timed(store, 4.0, 7.0, where(until=5.0))] == ["a", "f"]
+    assert timed(store, 4.0, 7.0, where("project:c")) == timed(store, 4.0, 7.0, k=0) == []
+
+
+def test_what_was_superseded_is_at_no_time(store: Store) -> None:
+    store.save([fact("f1", "one", created_at=5.0, updated_at=5.0)])
+    store.save([fact("f2", "two", created_at=6.0, updated_at=6.0)], supersede={"f1": "f2"})
+    assert [item for item, _ in timed(store, 4.0, 7.0)] == ["f2"]
+
+
+# --- entities ---------------------------------------------------------------------------------------------
+
+
+def naming(store: Store, key: str, filter: Filter = EVERYTHING, most: int = 10) -> list[str]:
+    """The items whose passages name an entity, by passage."""
+    return owners(store, sorted(store.mentions([entity_id(key)], filter, most).get(entity_id(key), ())))
+
+
+def test_r5_passages_and_what_they_name_are_found_from_either_side(store: Store) -> None:
+    store.save([fact("f1", "they met Maria in Porto"), doc("a.md", "nothing", "the Porto team, KB-4156")])
+    assert naming(store, "porto") == ["f1", "doc_a.md"]
+    assert (naming(store, "kb-4156"), naming(store, "lisbon")) == (["doc_a.md"], [])
+    first, _, third = (passage.id for passage in store.pending(10))
+    named = store.entities_of([third, first, PassageId(99)])
+    assert {passage: set(entities) for passage, entities in named.items()} == {
+        first: {entity_id("maria"), entity_id("porto")},
+        third: {entity_id("porto"), entity_id("kb-4156")},
+    }
+
+
+def test_an_entity_of_more_passages_than_asked_for_is_told_by_one_more(store: Store) -> None:
+    store.save([fact(f"f{n}", f"number {n} is about KB-4156") for n in range(9)])
+    entity = entity_id("kb-4156")
+    assert [len(store.mentions([entity], EVERYTHING, most)[entity]) for most in (0, 3, 8, 9)] == [1, 4, 9, 9]
+    assert store.mentions([], EVERYTHING, 5) == store.entities_of([]) == {}
+
+
+def test_what_a_passage_names_changes_with_its_text(store: Store) -> None:
+    store.save([doc("a.md", "see KB-1234", "see KB-4156")])
+    store.save([doc("a.md", "see KB-4156", "see KB-7777")])
+    assert [naming(store, key) for key in ("kb-1234", "kb-4156", "kb-7777")] == [[], ["doc_a.md"], ["doc_a.md"]]
+    store.delete(["doc_a.md"])
+    assert [naming(store, key) for key in ("kb-1234", "kb-4156", "kb-7777")] == [[], [], []]
+
+
+def test_what_was_superseded_is_named_by_nothing(store: Store) -> None:
+    store.save([fact("f1", "see KB-4156")])
+    store.save([fact("f2", "see KB-4156 again")], supersede={"f1": "f2"})
+    assert naming(store, "kb-4156") == ["f2"]
+
+
+def test_t23_the_filter_acts_inside_a_search_by_entity(store: Store) -> None:
+    store.save([fact(f"b{n}", f"KB-4156, number {n}", "project:b", updated_at=5.0) for n in range(9)])
+    store.save([fact("a", "KB-4156", "project:a", updated_at=9.0), doc("a.md", "KB-4156", updated_at=5.0)])
+    assert naming(store, "kb-4156", where("project:a"), most=2) == ["a", "doc_a.md"]
+    assert naming(store, "kb-4156", where("project:a", kinds=["doc"]), most=1) == ["doc_a.md"]
+    assert naming(store, "kb-4156", where(since=6.0), most=1) == ["a"]
+    assert naming(store, "kb-4156", where("project:c")) == []
+    store.save([fact("a", "KB-4156", "project:c", updated_at=9.0)])
+    assert (naming(store, "kb-4156", where("project:c")), naming(store, "kb-4156", where(since=6.0))) == (["a"], ["a"])

@@ -13,8 +13,11 @@ import apsw
 import pytest
 from storing import EVERYTHING, KINDS, doc, embed, fact, found, near, random_unit, unit
 
+from grounded_mcp.entities import entity_id
 from grounded_mcp.errors import StoreDamaged, StoreError
+from grounded_mcp.stores.rules import passage_digest
 from grounded_mcp.stores.sqlite import SqliteStore
+from grounded_mcp.stores.sqlite_schema import shipped
 from grounded_mcp.text import Analyzer, AnalyzerOptions
 from grounded_mcp.values import Space
 
@@ -24,7 +27,7 @@ EAST, NORTH = unit(1, 0, 0, 0), unit(0, 1, 0, 0)
 
 def filled(sqlite: Open) -> SqliteStore:
     store: SqliteStore = sqlite()
-    store.save([fact("f1", "green lever"), fact("f2", "red knob", "project:a"), doc("a.md", "alpha", "bravo")])
+    store.save([fact("f1", "green lever"), fact("f2", "red knob KB-4156", "project:a"), doc("a.md", "alpha", "bravo")])
     embed(store, "f1", EAST)
     embed(store, "f2", NORTH)
     return store
@@ -65,6 +68,10 @@ DAMAGE = {
         "vector 1",
     ),
     "vector too short": ("UPDATE vector SET embedding = x'0000803F' WHERE passage = 1", "vector 1"),
+    "mention lost": ("DELETE FROM mention", "the entities of 1 passages are not those"),
+    "mention wrong": ("UPDATE mention SET entity = 7", "the entities of 1 passages are not those"),
+    "mention of nothing": ("INSERT INTO mention VALUES (7, 1, 77)", "1 mentions of entities belong to no passage"),
+    "mentions dropped": ("DROP TABLE mention", "mention is missing"),
     "vector not marked": ("UPDATE passage SET vector_state = 'none' WHERE id = 1", "marked none"),
 }
 
@@ -145,6 +152,36 @@ def test_text_that_another_analyzer_indexed_is_reported_and_indexed_again_by_rep
     assert (store.info().warnings, store.check()) == ((), ())
     assert len(store.lexical(exact.query("lever"), EVERYTHING, 5)) == 1
     store.close()
+
+
+OLDER_ROWS = """
+INSERT INTO bucket (id, scope, kind) VALUES (1, 'global', 'fact');
+INSERT INTO item (num, id, bucket, title, body, state, origin, pinned, created_at, updated_at, content_hash, attrs,
+    passages, size) VALUES (1, 'f1', 1, '', 'see KB-4156', 'active', 'stated', 0, 1.0, 1.0, '', '{}', 1, 11);
+INSERT INTO passage (item, bucket, seq, digest, heading, body, tokens) VALUES (1, 1, 0, x'00', '', 'see KB-4156', 'see')
+"""
+
+
+def test_r5_what_was_stored_before_there_were_entities_is_reported_and_read_by_repair(sqlite: Open) -> None:
+    store = sqlite(migrations=shipped()[:2])
+    store.close()
+    with raw(store) as db:
+        db.execute(OLDER_ROWS)
+        db.execute("UPDATE passage SET digest = ?", (passage_digest("", "", "see KB-4156"),))
+    store = sqlite()
+    store.save([fact("f2", "and KB-4156")])
+    entity = entity_id("kb-4156")
+    assert len(store.mentions([entity], EVERYTHING, 5)[entity]) == 1
+    (warning,) = store.info().warnings
+    assert "graph search" in warning
+    assert "doctor --repair" in warning
+    assert store.check() == (warning,)
+    assert (store.repair().left, store.info().warnings) == ((), ())
+    assert len(store.mentions([entity], EVERYTHING, 5)[entity]) == 2
+
+
+def test_a_new_store_has_nothing_to_read_again(sqlite: Open) -> None:
+    assert filled(sqlite).info().warnings == ()
 
 
 # --- deleting for good ------------------------------------------------------------------------------------

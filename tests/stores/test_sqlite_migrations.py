@@ -19,8 +19,9 @@ from grounded_mcp.stores.sqlite_schema import BACKUPS_KEPT, Migration, shipped
 
 Open = Callable[..., Any]
 
-THIRD = Migration(
-    3,
+LATEST = shipped()[-1].number
+NEWER = Migration(
+    LATEST + 1,
     "mood",
     """
     ALTER TABLE item ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
@@ -30,7 +31,7 @@ THIRD = Migration(
     UPDATE item SET mood = 'happy' WHERE pinned;
     """,
 )
-NEXT = (*shipped(), THIRD)
+NEXT = (*shipped(), NEWER)
 
 
 def older(sqlite: Open) -> Path:
@@ -55,14 +56,14 @@ def contents(path: Path) -> dict[str, list[Any]]:
 
 
 def backups(path: Path) -> list[Path]:
-    return sorted(path.parent.glob("memory.db.backup-v2-*"))
+    return sorted(path.parent.glob(f"memory.db.backup-v{LATEST}-*"))
 
 
 def test_t13_an_older_store_is_backed_up_and_migrated_and_its_orphan_reported(sqlite: Open) -> None:
     path = older(sqlite)
     before = contents(path)
     store = sqlite(migrations=NEXT)
-    assert store.info().schema == 3
+    assert store.info().schema == LATEST + 1
     assert store.info().warnings == ("1 rows of passage belong to nothing; they were kept.",)
     assert contents(path) == before
     assert sorted(found(store, "lever")) == [f"f{n}" for n in range(5)]
@@ -73,7 +74,7 @@ def test_t13_an_older_store_is_backed_up_and_migrated_and_its_orphan_reported(sq
     with closing(apsw.Connection(str(path))) as db:
         assert list(db.execute("SELECT DISTINCT mood FROM item ORDER BY 1")) == [("calm",), ("happy",)]
     with closing(apsw.Connection(str(backup))) as db:
-        assert (db.pragma("user_version"), db.pragma("integrity_check")) == (2, "ok")
+        assert (db.pragma("user_version"), db.pragma("integrity_check")) == (LATEST, "ok")
 
 
 def test_a_store_of_this_version_is_neither_backed_up_nor_changed(sqlite: Open, path: Path) -> None:
@@ -117,17 +118,17 @@ def test_case_31_a_migration_that_is_interrupted_anywhere_runs_again_at_the_next
             interrupted += 1
         assert contents(path) == before
         with closing(apsw.Connection(str(path))) as db:
-            assert db.pragma("user_version") == 2
+            assert db.pragma("user_version") == LATEST
     assert interrupted > 8
     assert contents(path) == before
     assert 1 <= len(backups(path)) <= BACKUPS_KEPT + interrupted
-    assert sqlite(migrations=NEXT).info().schema == 3
+    assert sqlite(migrations=NEXT).info().schema == LATEST + 1
 
 
 def test_a_migration_that_fails_leaves_the_store_and_its_backup(sqlite: Open) -> None:
     path = older(sqlite)
     before = contents(path)
-    broken = replace(THIRD, script=f"{THIRD.script} SELECT * FROM nowhere;")  # noqa: S608
+    broken = replace(NEWER, script=f"{NEWER.script} SELECT * FROM nowhere;")  # noqa: S608
     with pytest.raises(StoreError, match="nowhere"):
         sqlite(migrations=(*shipped(), broken))
     assert contents(path) == before
@@ -136,7 +137,7 @@ def test_a_migration_that_fails_leaves_the_store_and_its_backup(sqlite: Open) ->
 
 def test_backups_of_a_migration_that_keeps_failing_do_not_pile_up(sqlite: Open) -> None:
     path = older(sqlite)
-    broken = replace(THIRD, script="INSERT INTO nowhere VALUES (1);")
+    broken = replace(NEWER, script="INSERT INTO nowhere VALUES (1);")
     for _ in range(BACKUPS_KEPT + 3):
         with pytest.raises(StoreError):
             sqlite(migrations=(*shipped(), broken))
@@ -163,7 +164,7 @@ def test_two_processes_that_migrate_at_once_do_it_once(sqlite: Open, monkeypatch
         return upgrade(*arguments)
 
     monkeypatch.setattr(sqlite_schema, "_upgrade", late)
-    assert sqlite(migrations=NEXT).info().schema == 3
+    assert sqlite(migrations=NEXT).info().schema == LATEST + 1
     assert len(list(path.parent.glob("*.backup-*"))) == 1
 
 

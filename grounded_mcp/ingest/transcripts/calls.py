@@ -29,7 +29,7 @@ _SERVER = "grounded"
 _COMMAND = ("command", "cmd", "commands", "script")
 _FILE = (
     "file_path", "filePath", "path", "target_file", "absolute_path", "notebook_path", "filename", "filepath", "file",
-    "relative_workspace_path", "targetFile", "paths", "files",
+    "relative_workspace_path", "relativeWorkspacePath", "targetFile", "paths", "files",
 )  # fmt: skip
 _SUBJECT = ("description", "pattern", "query", "url", "subject", "prompt", "skill", "regex", "title", "explanation")
 _PATCH = ("input", "patch", "patch_text", "patchText", "diff")

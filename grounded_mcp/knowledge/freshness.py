@@ -1,0 +1,64 @@
+"""Is a script still the one that was seen to work? Its file's sha256 then, against the file now (P3).
+
+A file whose size and time are as at the last look is not read again. Knows nothing about evidence or ranking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+
+from grounded_mcp.knowledge.confidence import ScriptState
+
+MAX_BYTES = 1_048_576
+"""A larger file is no script; it is not read, and nothing is known of it."""
+
+
+class Freshness:
+    """The scripts of one project. ``root``: its folder; paths are relative to it. Thread-safe."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._seen: dict[Path, tuple[tuple[int, int, int], str]] = {}
+        self._lock = Lock()
+
+    def state(self, scripts: Mapping[str, str]) -> ScriptState:
+        """Of all files of a command, by path and sha256 (empty: not known): the worst of them; verified for none."""
+        found = {self._one(path, sha256) for path, sha256 in scripts.items()}
+        order: tuple[ScriptState, ...] = ("missing", "stale", "unknown")
+        return next((state for state in order if state in found), "verified")
+
+    def _one(self, path: str, sha256: str) -> ScriptState:
+        now = self.sha256(path)
+        if now is None:
+            return "missing"
+        if not sha256 or not now:
+            return "unknown"
+        return "verified" if now == sha256 else "stale"
+
+    def sha256(self, path: str) -> str | None:
+        """A file's hash; empty for one that is not read, None where there is no such file in the project."""
+        try:
+            file = (self._root / path).resolve()
+            status = file.stat()
+        except (OSError, ValueError, RuntimeError):
+            return None
+        if not file.is_relative_to(self._root) or not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > MAX_BYTES:
+            return ""
+        mark = (status.st_mtime_ns, status.st_size, status.st_ino)
+        with self._lock:
+            held = self._seen.get(file)
+        if held and held[0] == mark:
+            return held[1]
+        try:
+            made = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError:
+            return None
+        with self._lock:
+            self._seen[file] = (mark, made)
+        return made
