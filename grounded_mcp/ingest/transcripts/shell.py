@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Purpose = Literal["test", "lint", "format", "build", "deploy", "install", "run", "commit", "look", "other"]
@@ -34,6 +35,7 @@ _TOKENS = re.compile(
 )
 
 
+@lru_cache(4_096)
 def parts(command: str) -> tuple[Part, ...]:
     """The pipelines of a command line in order.
 
@@ -172,6 +174,7 @@ CHECKS: frozenset[Purpose] = frozenset({"test", "lint", "format", "build"})
 WORTHWHILE: frozenset[Purpose] = frozenset({"test", "lint", "format", "build", "deploy", "install", "run"})
 
 
+@lru_cache(4_096)  # the same few commands are run all day
 def purpose(stage: str) -> Purpose:
     """What a simple command is for.
 
