@@ -36,7 +36,7 @@ _SHARED = frozenset({"recall.lexical.stemming", "recall.rerank.model", "recall.r
 _CHOICES = {
     "embedding.provider": ("fastembed", "hashing", "none"),
     "recall.mode": ("hybrid", "lexical", "vector"),
-    "recall.lexical.scorer": ("bm25", "overlap", "overlap_idf"),
+    "recall.lexical.scorer": ("auto", "bm25", "overlap", "overlap_idf"),
     "recall.fusion.mode": ("rrf", "normalized", "hybrid", "blend"),
     "recall.fusion.normalization": ("zscore", "min_max"),
     "recall.tie_break_order": get_args(Kind),

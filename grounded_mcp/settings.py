@@ -65,7 +65,6 @@ def settings(values: Values) -> Settings:
     """The stages' Options from flat values, which ``config`` has checked."""
     cache_dir = values["embedding.cache_dir"] or str(values.places.home / "models")
     shared = {name: values[f"embedding.{name}"] for name in ("allow_download", "retry_after_s", "threads")}
-    floor = values["recall.vector.floor"]
     chunks = values.pick(ChunkOptions, "chunks")
     shares = {f"{kind}_share": values[f"recall.lane_share.{kind}"] for kind in ("fact", "session", "doc")}
     return Settings(
@@ -85,15 +84,7 @@ def settings(values: Values) -> Settings:
         facts=values.pick(FactOptions, "facts"),
         ask=values.pick(AskOptions, "recall"),
         recall=RecallOptions(
-            lanes=LaneOptions(
-                gather=values.pick(GatherOptions, "recall"),
-                fusion=values.pick(FusionOptions, "recall.fusion", weights=values.table("recall.fusion.weights")),
-                graph=values.pick(GraphOptions, "recall.graph"),
-                floor=None if floor == "auto" else floor,
-                min_coverage=values["recall.vector.min_coverage"],
-                scorer=values["recall.lexical.scorer"],
-            ),
-            adapt=values.pick(AdaptOptions, "recall.fusion.adapt"),
+            lanes=_lanes(values),
             boosts=values.pick(BoostOptions, "recall.boosts"),
             temporal=values.pick(TemporalOptions, "recall.temporal"),
             blend=values.pick(BlendOptions, "recall.blend"),
@@ -102,4 +93,18 @@ def settings(values: Values) -> Settings:
         ),
         render=values.pick(RenderOptions, "render"),
         server=values.pick(ServerOptions, "server"),
+    )
+
+
+def _lanes(values: Values) -> LaneOptions:
+    floor = values["recall.vector.floor"]
+    return LaneOptions(
+        gather=values.pick(GatherOptions, "recall"),
+        fusion=values.pick(FusionOptions, "recall.fusion", weights=values.table("recall.fusion.weights")),
+        adapt=values.pick(AdaptOptions, "recall.fusion.adapt"),
+        graph=values.pick(GraphOptions, "recall.graph"),
+        floor=None if floor == "auto" else floor,
+        min_coverage=values["recall.vector.min_coverage"],
+        scorer=values["recall.lexical.scorer"],
+        short_terms=values["recall.lexical.short_terms"],
     )

@@ -17,7 +17,7 @@ from grounded_mcp.settings import Settings, settings
 from tests.candidates import BOOSTS, RENDER, SHAPE
 
 REPOSITORY = Path(__file__).parent.parent
-WEIGHTS = {"lexical": 1.0, "vector": 1.0, "graph": 0.4, "temporal": 0.5}
+WEIGHTS = {"lexical": 1.0, "vector": 1.0, "graph": 0.3, "temporal": 0.5}
 
 
 class Machine:
@@ -63,7 +63,7 @@ def test_the_shipped_numbers_are_the_ones_of_the_reference_page() -> None:
     assert (ours.ask.limit, ours.ask.max_limit, ours.ask.mode) == (20, 100, "hybrid")
     gather = ours.recall.lanes.gather
     assert (gather.candidate_factor, gather.candidate_minimum, gather.depth(20), gather.depth(5)) == (3, 30, 60, 30)
-    assert ours.recall.lanes.fusion == FusionOptions("normalized", 60, "zscore", WEIGHTS)
+    assert ours.recall.lanes.fusion == FusionOptions("normalized", 60, "min_max", WEIGHTS)
     assert ours.facts.importance == 0.6
     assert ours.recall.lanes.floor is None
 

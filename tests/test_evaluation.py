@@ -448,7 +448,7 @@ def test_facts_and_turns_are_kept_apart_and_asked_as_such(tmp_path: Path) -> Non
     )
     lines(
         folder / "queries.jsonl",
-        [{"query": "who is harbour master", "gold": ["f"]}, {"query": "broken dredger", "gold": ["t1"]}],
+        [{"query": "who is harbour master", "gold": ["f"]}, {"query": "which dredger broke", "gold": ["t1"]}],
     )
     outcome = run(read(folder), configured(tmp_path))
     assert [answer.score.mrr for answer in outcome.answers[CONFIGURED]] == [1.0, 1.0]

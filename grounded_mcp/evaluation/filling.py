@@ -30,6 +30,8 @@ MODEL_WAIT_S = 60.0
 QUERY_TIMEOUT_S = 30.0
 """A vector that a busy machine brings late would change the ranking; the latency shows it instead."""
 MAX_FILES = 10_000_000
+ASKED_CHARS = 200
+SAME_TALK_S = 7_200.0
 
 Progress = Callable[[int, int], None]
 
@@ -119,13 +121,22 @@ def _write(documents: Iterable[Document], folder: Path) -> dict[str, str]:
 def _save_turns(documents: Sequence[Document], settings: Settings, scope: str) -> None:
     with closing(open_store(settings)) as store:
         redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
-        records = [_turn(document, settings, scope, redactor) for document in documents]
+        pairs = zip((None, *documents), documents, strict=False)
+        records = [_turn(document, _asked(before, document), settings, scope, redactor) for before, document in pairs]
         for start in range(0, len(records), MAX_BATCH):
             store.save(records[start : start + MAX_BATCH])
 
 
-def _turn(document: Document, settings: Settings, scope: str, redactor: Redactor) -> Record:
+def _asked(before: Document | None, turn: Document) -> str:
+    """The question that a turn answers, if the turn before it is one: the importer heads what is said by it, too."""
+    if before is None or "?" not in before.text or before.at is None or turn.at is None:
+        return ""
+    return before.text[-ASKED_CHARS:] if 0 <= turn.at - before.at <= SAME_TALK_S else ""
+
+
+def _turn(document: Document, asked: str, settings: Settings, scope: str, redactor: Redactor) -> Record:
     """A session of one exchange, cut as the importer cuts one. A turn has no title of its own."""
+    heading = redactor.clean(asked).text
     text = redactor.clean(document.text).text
     at = document.at if document.at is not None else time.time()
     item = Item(
@@ -138,7 +149,7 @@ def _turn(document: Document, settings: Settings, scope: str, redactor: Redactor
         updated_at=at,
     )
     pieces = split(text, "prose", settings.chunks)
-    return Record(item, tuple(Passage(seq, Clean(piece.body), at=at) for seq, piece in enumerate(pieces)))
+    return Record(item, tuple(Passage(seq, Clean(piece.body), heading, at=at) for seq, piece in enumerate(pieces)))
 
 
 def _account(collection: Collection, settings: Settings, keys: dict[str, str]) -> Filled:

@@ -7,14 +7,14 @@ graph lane starts from the best of the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from grounded_mcp.errors import ModelError, StoreMismatch
 from grounded_mcp.models.base import Reranker
 from grounded_mcp.recall import lanes
-from grounded_mcp.recall.adapt import Traits, traits_of
+from grounded_mcp.recall.adapt import AdaptOptions, adapted
 from grounded_mcp.recall.fusion import FusionOptions, fuse
 from grounded_mcp.recall.graph import GraphOptions
 from grounded_mcp.recall.lanes import GatherOptions
@@ -24,7 +24,10 @@ from grounded_mcp.stores.base import Space, Store
 from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
 from grounded_mcp.tokens import Ask
-from grounded_mcp.values import Degradation, Mode, Query, Ranking, Vector
+from grounded_mcp.values import Degradation, Hit, Mode, PassageId, Query, Ranking, Vector
+
+SAMPLE = 9
+"""Best hits by which a source's passages are judged to be short."""
 
 FEW_WAITING = 20
 """Passages without a vector that never matter: a fact that was just stated is found by its words."""
@@ -65,22 +68,24 @@ class LaneOptions:
 
     gather: GatherOptions
     fusion: FusionOptions
+    adapt: AdaptOptions
     graph: GraphOptions
     floor: float | None
     min_coverage: float
-    scorer: Literal["bm25"] | Scorer
+    scorer: Literal["auto", "bm25"] | Scorer
+    short_terms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Every ranking, and what the question was read as. ``window``: the time it names; ``traits``: what it holds."""
+    """Every ranking, and how they are to be fused for this question. ``window``: the time that it names."""
 
     rankings: tuple[Ranking, ...]
+    fusion: FusionOptions
     words: tuple[Ask, ...]
     degradation: Degradation | None
     floor: float | None
-    window: Window | None
-    traits: Traits
+    window: Window | None = None
 
     @property
     def mode(self) -> Mode:
@@ -112,18 +117,18 @@ def gather(query: Query, ports: Ports, options: LaneOptions, watch: Watch) -> Ga
         watch.lap("prepare")
         rankings = lanes.temporal(ports.store, named, query, options.gather)
         watch.lap("temporal")
-        return Gathered(rankings, words, None, None, named, Traits())
+        return Gathered(rankings, options.fusion, words, None, None, named)
     found = _by_words_and_meaning(query, ports, options, watch)
     rankings = found.rankings
     if named is not None:
         rankings += lanes.temporal(ports.store, named, query, options.gather)
         watch.lap("temporal")
     if options.fusion.weighs("graph"):
-        near = fuse(rankings, options.fusion)
+        near = fuse(rankings, found.fusion)
         linked = lanes.graph(ports.store, near, query, options.gather, options.graph)
         rankings += linked if any(ranking.hits for ranking in linked) else ()
         watch.lap("graph")
-    return Gathered(rankings, found.words, found.degradation, found.floor, named, traits_of(query.text, found.words))
+    return replace(found, rankings=rankings, window=named)
 
 
 def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watch: Watch) -> Gathered:
@@ -149,16 +154,35 @@ def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watc
             fault = lanes.degradation(error)
             found = found or _by_words(terms, query, ports, options)
             watch.lap("lexical")
-    return Gathered((*near, *found), words, fault, floor, None, Traits())
+    rankings = (*near, *found)
+    return Gathered(rankings, adapted(options.fusion, rankings, options.adapt), words, fault, floor)
 
 
 def _by_words(terms: Sequence[str], query: Query, ports: Ports, options: LaneOptions) -> tuple[Ranking, ...]:
     found = lanes.lexical(ports.store, terms, query, options.gather)
-    if options.scorer == "bm25":
-        return found
-    held = ports.store.fetch([hit.passage for ranking in found for hit in ranking.hits])
-    tokens = {id_: passage.tokens for id_, passage in held.items()}
-    return tuple(rescore(ranking, tokens, terms, options.scorer) for ranking in found)
+    return tuple(_rescored(ranking, terms, ports.store, options) for ranking in found)
+
+
+def _rescored(ranking: Ranking, terms: Sequence[str], store: Store, options: LaneOptions) -> Ranking:
+    """By the configured scorer. ``auto``: BM25, but what is short (facts, turns of talk) by overlap: BM25 would rank
+    it by its length, and says most about texts that are long enough to repeat a word.
+    """
+    scorer = options.scorer
+    if scorer == "auto":
+        if ranking.kind == "doc" or not ranking.hits:  # documents are cut into pieces of a size
+            return ranking
+        sample = _tokens(ranking.hits[:SAMPLE], store)
+        scorer = "overlap_idf" if _median_terms(sample.values()) <= options.short_terms else "bm25"
+    return ranking if scorer == "bm25" else rescore(ranking, _tokens(ranking.hits, store), terms, scorer)
+
+
+def _tokens(hits: Sequence[Hit], store: Store) -> dict[PassageId, str]:
+    return {id_: passage.tokens for id_, passage in store.fetch([hit.passage for hit in hits]).items()}
+
+
+def _median_terms(tokens: Iterable[str]) -> int:
+    lengths = sorted(len(set(each.split())) for each in tokens)
+    return lengths[len(lengths) // 2] if lengths else 0
 
 
 _Waiting = Callable[[], tuple[Vector, Space, float]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from grounded_mcp.recall.adapt import AdaptOptions, adapted
 from grounded_mcp.recall.blend import BlendOptions, blend
 from grounded_mcp.recall.fusion import fuse
 from grounded_mcp.recall.gather import FEW_WAITING, Gathered, LaneOptions, Ports, QueryEmbedder, Watch, gather
@@ -26,7 +25,6 @@ class RecallOptions:
     """Every stage's options."""
 
     lanes: LaneOptions
-    adapt: AdaptOptions
     boosts: BoostOptions
     temporal: TemporalOptions
     blend: BlendOptions
@@ -38,8 +36,7 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
     """One ranked, explained list for ``query``. Raises: StoreError; a failing model only degrades the answer."""
     watch = Watch()
     gathered = gather(query, ports, options.lanes, watch)
-    fusion = adapted(options.lanes.fusion, gathered.traits, options.adapt)
-    fused = fuse(gathered.rankings, fusion)
+    fused = fuse(gathered.rankings, gathered.fusion)
     watch.lap("fuse")
     found = ports.store.fetch([candidate.id for candidate in fused])  # a passage that vanished meanwhile drops out
     watch.lap("fetch")
@@ -63,7 +60,7 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
         truncated=len(shaped.candidates) < shaped.available,
         stats=_stats(len(fused), len(shaped.candidates), judged, watch.ms),
         words=tuple((word.surface, word.terms) for word in gathered.words),
-        fusion=fusion.describe(),
+        fusion=gathered.fusion.describe(),
         floor=gathered.floor,
         fused=fused if query.trace else (),
         pruned={
