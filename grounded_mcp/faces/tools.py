@@ -23,8 +23,8 @@ UNTRUSTED: Final = (
 )
 
 INSTRUCTIONS: Final = f"""\
-grounded-mcp is this machine's memory of the project: facts people stated and the project's documents, kept \
-locally. {UNTRUSTED}
+grounded-mcp is this machine's memory of the project: facts people stated, the project's documents and what agents \
+did in past sessions, kept locally. {UNTRUSTED}
 
 - Before you answer or decide anything about this project that is not in the conversation (conventions, decisions, \
 past problems, names, hosts, versions, how to build, test or deploy), call ground_recall with the question in your \

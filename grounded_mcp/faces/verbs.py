@@ -1,0 +1,241 @@
+"""What each command does: arguments into a verb of the memory, and what came back onto the screen. Translation only.
+
+Stored text is laid out for reading on a terminal. Anywhere else it may be a program or an agent that reads, so that
+``recall`` and ``open`` print what their tools answer: each text in its advisory wrapper (P4). Imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grounded_mcp.errors import GroundedError
+from grounded_mcp.faces import evaluate
+
+if TYPE_CHECKING:
+    from grounded_mcp.memory import Memory
+    from grounded_mcp.settings import Settings
+    from grounded_mcp.values import Status
+
+MODEL_WAIT_S = 60.0
+"""A person at a terminal would rather wait for the model than get a degraded answer; it loads in about 2 s."""
+
+
+def quickstart(args: argparse.Namespace) -> int:
+    from grounded_mcp.faces.quickstart import quickstart
+
+    folder = Path(args.path).expanduser()
+    return quickstart(_settings(args, folder), folder, question=args.ask)
+
+
+def sync(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.faces.progress import bar
+
+    with _memory(args, Path(args.path)) as memory:
+        report = sessions = None
+        if not args.sessions:
+            with bar("files", quiet=args.json) as step:
+                report = memory.sync_documents(lambda at: step(at.done, at.total), reread=args.reread)
+        if not args.documents:
+            with bar("bytes", quiet=args.json) as step:
+                sessions = memory.sync_sessions(
+                    lambda at: step(at.done, at.total),
+                    agents=args.agent,
+                    all_projects=args.all_projects,
+                    reread=args.reread,
+                )
+        if args.reembed:
+            memory.reset_vectors()
+        vectors = None
+        if not args.no_vectors:
+            memory.wait_ready(MODEL_WAIT_S)
+            with bar("passages", quiet=args.json) as step:
+                vectors = memory.fill_vectors(step)
+        _report(
+            args,
+            {name: found and asdict(found) for name, found in zip(_SYNCED, (report, sessions, vectors), strict=True)},
+            terminal.synced(report, sessions, vectors),
+        )
+
+
+_SYNCED = ("documents", "sessions", "vectors")
+
+
+def recall(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import recall_envelope, recall_text
+
+    with _memory(args) as memory:
+        if args.mode != "lexical":
+            memory.wait_ready(MODEL_WAIT_S)
+        found = memory.recall(
+            " ".join(args.query),
+            limit=args.limit,
+            sources=args.source,
+            project=args.project,
+            fact_scopes=args.fact_scope,
+            mode=args.mode,
+            min_score=args.min_score,
+            since=args.since,
+            until=args.until,
+            trace=args.explain,
+        )
+    envelope = recall_envelope(found, _settings(args).render)
+    text = terminal.recalled(found) if sys.stdout.isatty() else recall_text(envelope, trace=False)
+    _report(args, envelope, f"{text}\n\n{terminal.explained(found)}" if args.explain else text)
+
+
+def remember(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import remembered_envelope
+
+    text = sys.stdin.read() if args.text == ["-"] else " ".join(args.text)
+    with _memory(args) as memory:
+        result = memory.remember(
+            text,
+            scope=args.scope,
+            importance=args.importance,
+            pinned=True if args.pin else None,
+            topic_key=args.topic,
+            replaces=args.replaces,
+        )
+        _report(args, remembered_envelope(result), terminal.remembered(result))
+        _embed_a_batch(memory)
+
+
+def _embed_a_batch(memory: Memory) -> None:
+    """One batch of what waits for a vector, about what was just stored. Nothing that goes wrong here undoes that."""
+    done: list[int] = []
+    try:
+        report = memory.fill_vectors(lambda embedded, _: done.append(embedded), stop=lambda: bool(done))
+    except GroundedError as error:
+        wrong: str | None = str(error)
+    else:
+        left = report.left if report else 0
+        wrong = (report and report.reason) or (f"{left} still wait: `grounded-mcp sync` makes them." if left else None)
+    if wrong:
+        print(f"grounded-mcp: vectors: {clean(wrong)}", file=sys.stderr)
+
+
+def open_(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import opened_envelope, opened_text
+
+    with _memory(args, create=False) as memory:
+        result = memory.open(args.id, offset=args.offset)
+    envelope = opened_envelope(result)
+    _report(args, envelope, terminal.opened(result) if sys.stdout.isatty() else opened_text(envelope))
+
+
+def forget(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+
+    with _memory(args, create=False) as memory:
+        result = memory.forget(args.id)
+    _report(args, {"id": result.item.id, "kind": result.item.kind, "others": result.others}, terminal.forgotten(result))
+
+
+def compact(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+
+    with _memory(args, create=False) as memory:
+        report = memory.compact(all_projects=args.all_projects, older_than=args.older_than)
+        _report(args, asdict(report), terminal.compacted(report))
+        if report.pending:
+            _embed_a_batch(memory)
+
+
+def status(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import status_envelope
+
+    settings = _settings(args)
+    location = settings.places.store
+    if "://" not in location and not Path(location).expanduser().exists():
+        result = _nothing_yet(settings)
+    else:
+        with _memory(args, create=False) as memory:
+            result = memory.status()
+    _report(args, status_envelope(result), terminal.status(result))
+
+
+def _nothing_yet(settings: Settings) -> Status:
+    """The status of a store that nobody has made yet; asking makes none."""
+    from grounded_mcp.assemble import find_project
+    from grounded_mcp.values import Status, StoreInfo
+
+    told = "There is no store yet: `grounded-mcp sync` or `grounded-mcp remember` makes one."
+    return Status(
+        project=find_project(settings, settings.project_dir),
+        store=StoreInfo(settings.places.store, "none", 0, {}, 0, {}, None, 0, warnings=(told,)),
+        embedder="off" if settings.embedding.provider == "none" else "idle",
+        model=None,
+        problem=None,
+        sources=settings.places.sources,
+    )
+
+
+def doctor(args: argparse.Namespace) -> int:
+    from grounded_mcp.faces.doctor import clean_again, examine
+    from grounded_mcp.faces.progress import bar
+
+    if args.rescan:
+        with bar("items", quiet=args.json) as step:
+            diagnosis = clean_again(_settings(args), step)
+    else:
+        diagnosis = examine(_settings(args), repair=args.repair)
+    _report(args, diagnosis.data, diagnosis.text)
+    return 0 if diagnosis.sound else 1
+
+
+def eval_(args: argparse.Namespace) -> None:
+    _report(args, *evaluate.measured(args))
+
+
+def serve(args: argparse.Namespace) -> None:
+    from grounded_mcp.config import load
+    from grounded_mcp.faces.server import serve
+
+    serve(transport=args.transport, host=args.host, port=args.port, load=load)
+
+
+# --- between arguments and verbs --------------------------------------------------------------------------
+
+
+def _settings(args: argparse.Namespace, folder: Path | None = None) -> Settings:
+    from grounded_mcp.config import load
+    from grounded_mcp.settings import settings
+
+    return settings(load(folder=folder and folder.expanduser().resolve()))
+
+
+@contextmanager
+def _memory(args: argparse.Namespace, path: Path | None = None, *, create: bool = True) -> Iterator[Memory]:
+    from grounded_mcp.assemble import open_memory
+
+    settings = _settings(args, path)
+    with closing(open_memory(settings, cwd=settings.project_dir, create=create)) as memory:
+        yield memory
+
+
+def _report(args: argparse.Namespace, data: Mapping[str, object], text: str) -> None:
+    print(_json(data) if args.json else text)
+
+
+def _json(data: Mapping[str, object]) -> str:
+    """JSON with every script as it is, or in ASCII where a name holds what a terminal must not get (case 5)."""
+    shown = json.dumps(data, ensure_ascii=False, indent=2, default=str)
+    return shown if clean(shown) == shown else json.dumps(data, indent=2, default=str)
+
+
+def clean(text: str) -> str:
+    from grounded_mcp.inert import printable
+
+    return printable(text)[0]
