@@ -29,7 +29,7 @@ EXAMPLE = Path(__file__).parent.parent / "example"
 EXAMPLE_KEY = "harbour"
 EXAMPLE_QUESTION = "How do I roll back a bad release in production?"
 MODEL_WAIT_S = 60.0
-VECTOR_BUDGET_S = 120.0
+VECTOR_BUDGET_S = 300.0
 """The longest quickstart spends on vectors; a running server makes the rest in the background."""
 
 
