@@ -132,7 +132,9 @@ def _locator(settings: Settings, project: Project) -> Callable[[str], Project]:
 
     def locate(cwd: str) -> Project:
         there = located(cwd)
-        return project if there.key == located(project.root).key else there
+        if there.key == located(project.root).key:  # perhaps another worktree of it
+            return replace(there, key=project.key, name=project.name)
+        return there
 
     return locate
 

@@ -287,7 +287,7 @@ def test_a_digest_is_found_although_many_conversations_match(command: Command, h
     assert first["title"] == "Week 2025-W05: 33 sessions"
 
 
-def test_archived_sessions_come_after_current_ones_that_match_less(command: Command, home: Path, project: Path) -> None:
+def test_an_archived_session_counts_less(command: Command, home: Path, project: Path) -> None:
     talk(project).write(home)
     talk(project, 2, recently()).ask("And the lighthouse?").say("The lighthouse is printed in captain's red.").write(
         home
@@ -295,7 +295,8 @@ def test_archived_sessions_come_after_current_ones_that_match_less(command: Comm
     sync(command)
     command.json("compact")
     cards = [card for card in recalled(command, "I decided to print in blue") if card["id"].startswith("ses_")]
-    assert [card["state"] for card in cards] == ["active", "archived"]
+    found = {card["state"]: card.get("boosts", {}) for card in cards}
+    assert found == {"archived": {"archived": 0.7}, "active": {}}
 
 
 def test_an_archived_session_that_is_read_again_unchanged_stays_archived(

@@ -268,6 +268,13 @@ def test_a_failing_output_keeps_its_errors_and_its_last_lines() -> None:
     assert telling(text, failed=False).splitlines() == ["linking", "exit status 1", "bye"]
 
 
+def test_what_a_shell_tool_says_about_itself_tells_nothing() -> None:
+    about = "Error: (none)\nExit Code: 0\nSignal: 0\nBackground PIDs: (none)\nProcess Group PGID: 27212"
+    output = f"Directory: (root)\nOutput: 2\n{about}"
+    assert telling(output, failed=False) == "Output: 2"
+    assert telling("3 passed\nShell cwd was reset to /home/me/app", failed=False) == "3 passed"
+
+
 def test_an_output_stays_within_its_limit() -> None:
     assert len(
         telling("error in this line\n" * 3 + "".join(f"error {at} {'x' * 300}\n" for at in range(50)), True)

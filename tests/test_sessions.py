@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,27 @@ def test_a_session_that_went_on_is_read_on_and_keeps_what_it_had(command: Comman
     assert text.count("Added the holidays.") == text.count("Night boats leave at eleven.") == 1
 
 
+def test_a_transcript_that_was_replaced_by_another_is_called_by_what_it_says_now(
+    command: Command, home: Path, project: Path
+) -> None:
+    Talk(str(project)).ask("Which pier?").say("Pier seven.").write(home)
+    sync(command)
+    replaced = Talk(str(project)).ask("Where is the ferry?").say("Behind the cannery.").write(home)
+    os.utime(replaced, (1, 1))  # of the same size or not, it is another file now
+    sync(command)
+    ((_, title, *_),) = items(command, "session")
+    assert title == "Where is the ferry?"
+
+
+def test_a_session_that_begins_with_a_plan_is_called_by_the_plan(command: Command, home: Path, project: Path) -> None:
+    Talk(str(project)).ask("Implement the following plan:\n\n# Plan: Night boats\n\n## Goal\n\nPrint them.").say(
+        "The night boats are printed."
+    ).write(home)
+    sync(command)
+    ((_, title, *_),) = items(command, "session")
+    assert title == "Night boats"
+
+
 def test_case_16_a_half_written_last_line_is_read_when_it_is_whole_and_only_once(
     command: Command, home: Path, project: Path
 ) -> None:
@@ -313,3 +335,27 @@ def test_two_files_with_different_parts_of_one_session_are_both_kept(
     for _ in range(2):
         sync(command, "--reread")
         assert len(items(command, "session")) == 2
+
+
+def test_a_session_stays_in_its_project_when_its_worktree_is_removed(
+    command: Command, home: Path, project: Path, git: Callable[..., str]
+) -> None:
+    git(project, "init", "-q")
+    git(project, "commit", "-q", "--allow-empty", "-m", "first")
+    side = project.parent / "side"
+    git(project, "worktree", "add", "-q", str(side))
+    talk(side).write(home)
+    sync(command)
+    ((_, _, attrs, scope),) = items(command, "session")
+    assert json.loads(attrs)["worktree"] == str(side)
+    git(project, "worktree", "remove", "--force", str(side))
+    sync(command, "--reread", "--all-projects")
+    assert [found for *_, found in items(command, "session")] == [scope]
+    assert len(recalled(command, "ferry timetable Sundays")) == 1
+
+
+def test_a_project_that_was_only_imported_can_be_named(command: Command, home: Path, tmp_path: Path) -> None:
+    talk(tmp_path / "boatyard").write(home)
+    sync(command, "--all-projects")
+    assert len(recalled(command, "ferry timetable Sundays", "--project", "boatyard")) == 1
+    assert recalled(command, "ferry timetable Sundays") == []

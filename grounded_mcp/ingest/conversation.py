@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from grounded_mcp.ingest.checkpoints import Reached, digest, session_id
 from grounded_mcp.ingest.transcripts.exchanges import Exchange
 from grounded_mcp.ingest.transcripts.mining import Episode, Sighting, commands, episode
-from grounded_mcp.ingest.transcripts.passages import headline, passages, topic_after
+from grounded_mcp.ingest.transcripts.passages import headline, passages, title, topic_after
 from grounded_mcp.ingest.transcripts.quality import Tallied, judge
 from grounded_mcp.ingest.transcripts.turns import FROM_THE_START, About, Event, Start, Turn
 from grounded_mcp.values import Clean, Evidence, Item, Passage, Record
@@ -63,6 +63,7 @@ class Conversation:
         self._clean = clean
         self._settled = self._tally = Tallied(**state.get("tally", {}))
         self._settled_topic = self._topic = str(state.get("topic", ""))
+        self._settled_known = self._copy()
         self._tip = self.start.tip
         self._tips: dict[int, str] = {}
         self.next_number, self.next_turn = self.number, self.turn
@@ -101,7 +102,7 @@ class Conversation:
             self.episodes.append(tried)
             self.tried.append(exchange.number)
         known.model = exchange.model or known.model
-        known.title = known.title or headline(exchange.asked, TITLE_CHARS)
+        known.title = known.title or title(exchange.asked, TITLE_CHARS)
         known.began = exchange.at if known.began is None else known.began
         known.ended = max((each for each in (known.ended, exchange.until) if each is not None), default=None)
         edited = [path for action in exchange.actions if action.kind == "edit" for path in action.files]
@@ -109,7 +110,7 @@ class Conversation:
 
     def reached(self, item: str, scope: str) -> Reached:
         """Where the next reading goes on: at the last exchange, which may not be over."""
-        state = {"known": asdict(self.known), "tally": asdict(self._settled), "topic": self._settled_topic}
+        state = {"known": asdict(self._settled_known), "tally": asdict(self._settled), "topic": self._settled_topic}
         return Reached(
             item=item,
             scope=scope,
@@ -154,12 +155,16 @@ class Conversation:
 
     def _settle(self, exchange: Exchange) -> None:
         """An exchange begins, so the one before it is over."""
-        self._settled, self._settled_topic = self._tally, self._topic
+        self._settled, self._settled_topic, self._settled_known = self._tally, self._topic, self._copy()
         self.seen += self.last
         self.last = []
         self.number, self.turn = exchange.number, exchange.turns[0]
         self.start = Start(exchange.place, self._tips.get(self.turn, ""))
         self._tips = {turn: tip for turn, tip in self._tips.items() if turn > self.turn}
+
+    def _copy(self) -> Known:
+        """What the session is known by now, for a reading that goes on from the exchange that begins here."""
+        return replace(self.known, files=list(self.known.files))
 
     def _note(self, about: About) -> None:
         known, clean = self.known, self._clean

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, groupby
 from pathlib import Path
 
-from grounded_mcp.errors import NotFound, RedactionError
+from grounded_mcp.errors import InputError, NotFound, RedactionError
 from grounded_mcp.ingest.checkpoints import Checkpoint, Ledger, Reached
 from grounded_mcp.ingest.conversation import Conversation, episode_id, episodes, mark_of, scripts
 from grounded_mcp.ingest.forgetting import Tombstones
@@ -66,6 +66,7 @@ class Result:
     records: list[Record] = field(default_factory=list)
     retract: dict[str, int] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
+    projects: list[Project] = field(default_factory=list)
     redactions: Counter[str] = field(default_factory=Counter)
     elsewhere: bool = False
     sessions: int = 0
@@ -159,16 +160,30 @@ class Reading:
         """Where it was held, by the first working directory that it names."""
         session = conversation.session
         if session not in self._projects:
-            cwd = conversation.folder
-            self._projects[session] = self._desk.locate(cwd) if cwd else None
+            self._projects[session] = self._located(session, conversation.folder)
         return self._projects[session]
+
+    def _located(self, session: str, cwd: str) -> Project | None:
+        """A session stays where it was first found, when its folder is gone: a worktree that was removed has no
+        repository to ask."""
+        try:
+            project = self._desk.locate(cwd) if cwd else None
+        except InputError:
+            return None
+        before = self._desk.ledger.checkpoint(self._source)
+        held = before.sessions.get(session) if before else None
+        if project is None or held is None or held.scope == project.scope or Path(cwd).exists():
+            return project
+        known = (each for each in self._desk.store.projects() if each.scope == held.scope)
+        return next(known, project)
 
     def _finish(self, session: str, conversation: Conversation) -> Reached:
         """The records of one conversation, and where the next reading of it goes on."""
         agent, result, desk = self._reader.agent, self._result, self._desk
         item_id = desk.ledger.item(agent, session, self._source)
         project = self._project(conversation)
-        scope = clean_project(project, desk.redactor).scope if project else f"agent:{agent}"
+        clean = clean_project(project, desk.redactor) if project else None
+        scope = clean.scope if clean else f"agent:{agent}"
         result.exchanges += conversation.exchanges
         if result.elsewhere or not conversation.passages or desk.tombstones.has(item_id):
             result.empty += not result.elsewhere and not conversation.passages
@@ -178,13 +193,17 @@ class Reading:
         before = self._before[1] if self._before and self._before[0] == session else None
         item = self._where_it_was(conversation.item(item_id, agent, scope, self._modified, self._extra(project)))
         result.sessions += 1
+        result.projects += [replace(clean, branch=None, worktree=None)] if clean else []
         result.retract[item_id] = before.number if before else 0
         held = self._held.sessions.get(session) if self._held else None
         gone = set(held.episodes if held else ()) - set(conversation.tried)
         result.stale += [episode_id(item_id, number) for number in sorted(gone)]
-        result.records += episodes(conversation.episodes, item, self._modified)
         last = {each.id: each.updated_at for each in desk.store.known("script", scope).values()}
-        result.records += scripts(conversation.sightings, item, self._modified, last, _hasher(project))
+        made = [
+            *episodes(conversation.episodes, item, self._modified),
+            *scripts(conversation.sightings, item, self._modified, last, _hasher(project)),
+        ]
+        result.records += [each for each in made if not desk.tombstones.has(each.item.id)]
         result.records.append(Record(item, tuple(conversation.passages)))
         return conversation.reached(item_id, scope)
 

@@ -138,6 +138,7 @@ class _Import:
         self._ledger = Ledger(store.checkpoints(""))
         self._desk = Desk(store, redactor, locate, self._ledger, tombstones(store), now, scope)
         self._store = store
+        self._registered = {project.key for project in store.projects()}
         self._reread = reread
         self._renewed = time.monotonic()
 
@@ -169,6 +170,10 @@ class _Import:
 
     def _save(self, source: str, result: Result, report: AgentReport) -> None:
         """One transaction, unless a session is so long that it takes several: then its checkpoint comes last."""
+        for project in result.projects:
+            if project.key not in self._registered:  # what a sync of its own said of it is worth more
+                self._store.register(project, self._desk.now)
+                self._registered.add(project.key)
         for start in range(0, len(result.stale), MAX_BATCH):
             self._store.delete(result.stale[start : start + MAX_BATCH])
         records, retract = result.records, result.retract

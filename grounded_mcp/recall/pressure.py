@@ -25,6 +25,8 @@ class BoostOptions:
     pinned: float
     session_decay: float
     session_decay_alone: float
+    session_least: float
+    session_archived: float
     session_half_life_days: float
     doc_active: float
     scope_match: float
@@ -68,11 +70,15 @@ def _fact(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:
 def _session(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:
     """decay ^ (age / half-life): with 0.5 and 30 days a month-old session weighs half. The future has age 0.
 
-    That is how much a session counts beside facts and documents. Who asks sessions alone asks for the past.
+    That is how much a session counts beside facts and documents. Who asks sessions alone asks for the past. Beyond
+    ``session_least`` age says no more: of two old sessions the better match counts. Archived ones (the tier of the
+    "How retrieval works" page) count less.
     """
     decay = options.session_decay if len(query.kinds) > 1 else options.session_decay_alone
     age_days = max(0.0, query.now - item.updated_at) / DAY
-    return (Nudge("recency", decay ** (age_days / options.session_half_life_days)),)
+    recency = max(options.session_least, decay ** (age_days / options.session_half_life_days))
+    archived = options.session_archived if item.state == "archived" else 1.0
+    return (Nudge("recency", recency), Nudge("archived", archived))
 
 
 def _doc(item: Item, query: Query, options: BoostOptions) -> tuple[Nudge, ...]:

@@ -20,8 +20,6 @@ SCORE_DIGITS = 9
 _FOLDED: Mapping[Kind, bool] = {"fact": True, "session": False}
 """Kinds of items whose near-identical ones become one, and whether an item has to be seen whole for that."""
 
-_ARCHIVED_LAST = frozenset({"doc", "session"})
-
 
 @dataclass(frozen=True, slots=True)
 class ShapeOptions:
@@ -69,13 +67,13 @@ def shape(candidates: Iterable[Candidate], limit: int, kinds: Sequence[Kind], op
 
 
 def _order(options: ShapeOptions) -> Callable[[Candidate], tuple[object, ...]]:
-    """Archived documents and conversations last, reports behind first-hand material, then score, source, id."""
+    """Archived documents last, generated reports behind first-hand material, then score, source, id."""
     place = {kind: index for index, kind in enumerate(options.tie_break_order)}
 
     def key(candidate: Candidate) -> tuple[object, ...]:
         found = _found(candidate)
         return (
-            found.item.state == "archived" and found.item.kind in _ARCHIVED_LAST,
+            found.item.kind == "doc" and found.item.state == "archived",
             "generated" in found.item.attrs,
             -round(candidate.score, SCORE_DIGITS),
             place.get(candidate.kind, len(place)),

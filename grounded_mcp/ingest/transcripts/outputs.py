@@ -38,7 +38,12 @@ _DENIAL = re.compile(
 )
 _NOTHING_WRONG = re.compile(r"\b(?:no|0|zero|without)\s+(?:errors?|failures?|failed|issues?)\b", re.IGNORECASE)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_RULE = re.compile(r"[\W_]*$")
+_NOTHING_TOLD = re.compile(
+    r"""(?:[\W_]*|(?:Output|Error|Signal|Background\ PIDs):\ (?:\((?:none|empty)\)|0)|Process\ Group\ PGID:\ \d+
+    |Exit\ Code:\ -?\d+|Directory:\ \(root\)|Shell\ cwd\ was\ reset\ to\ .*)$""",
+    re.VERBOSE,
+)
+"""Rules and blank lines, and what a host's shell tool says about itself."""
 # What must not be taken apart by a cut: the rest of a block whose beginning is gone would pass for plain text.
 _BLOCKS = ("private", "system-reminder", "project-memory")
 
@@ -62,7 +67,7 @@ def ends(text: str, limit: int) -> str:
 
 def telling(text: str, failed: bool) -> str:
     """The lines that say what went wrong where something did, and the last lines: ``OUTPUT_CHARS`` at most."""
-    lines = list(dict.fromkeys(line for line in map(_plain, text.split("\n")) if not _RULE.match(line)))
+    lines = list(dict.fromkeys(line for line in map(_plain, text.split("\n")) if not _NOTHING_TOLD.match(line)))
     wanted = set(range(max(0, len(lines) - LAST_LINES), len(lines)))
     if failed:
         wanted |= set(_places(lines)[:TELLING_LINES])

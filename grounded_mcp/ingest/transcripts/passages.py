@@ -7,6 +7,7 @@ Knows nothing about stores, secrets (texts are clean already) or formats.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -30,6 +31,8 @@ class PassageOptions:
 
 
 _DEFAULT = PassageOptions()
+_PLAN = re.compile(r"\W*implement the following plan:?\s*#+\s*(?:plan:\s*)?(?P<name>\S[^\n]*)", re.IGNORECASE)
+"""A client begins a new session with a plan that was approved in another one."""
 
 
 def passages(
@@ -67,6 +70,12 @@ def headline(text: str, limit: int) -> str:
         return line
     kept = line[: limit - 1]
     return (kept.rpartition(" ")[0] or kept).rstrip(",;:.") + "…"
+
+
+def title(asked: str, limit: int) -> str:
+    """What a session is called by its first question: the headline, and of a plan that was handed over its own."""
+    plan = _PLAN.match(asked)
+    return headline(plan["name"] if plan else asked, limit)
 
 
 def relative(path: str, cwd: str | None) -> str:
