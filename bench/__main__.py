@@ -14,11 +14,12 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import imports, quality, recall, sessions, start, sync
+from bench import imports, project_memory, quality, recall, sessions, start, sync
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
     "recall": recall.measure,
+    "project-memory": project_memory.measure,
     "sync": sync.measure,
     "quality": quality.measure,
     "import": imports.measure,

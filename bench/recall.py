@@ -55,7 +55,8 @@ def _at(size: int, scratch: Path, queries: int) -> tuple[object, ...]:
     embedder = memory.embedder
     assert embedder is not None
     with closing(open_store(options)) as store:
-        _fill(store, memory.project.scope, size, embedder.space)
+        fill(store, memory.project.scope, size)
+        embed(store, embedder.space)
     asked = [f"{QUERIES[at % len(QUERIES)]} {at}" for at in range(queries)]
     for query in asked[:20]:
         memory.recall(query, project=memory.project.key)
@@ -80,10 +81,11 @@ def _ms(work: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1e3
 
 
-def _fill(store: Store, scope: str, size: int, space: Space) -> None:
+def fill(store: Store, scope: str, size: int) -> None:
+    """Store real text until there are ``size`` passages."""
     batch: list[Record] = []
     stored = 0
-    for record in _records(scope):
+    for record in records(scope):
         batch.append(record)
         stored += len(record.passages)
         if len(batch) == 50 or stored >= size:
@@ -91,13 +93,18 @@ def _fill(store: Store, scope: str, size: int, space: Space) -> None:
             batch = []
         if stored >= size:
             break
+
+
+def embed(store: Store, space: Space) -> None:
+    """Made-up vectors, in clusters, for everything that has none."""
     rng = random.Random(7)
     centres = [[rng.gauss(0, 1) for _ in range(space.dimensions)] for _ in range(50)]
     while pending := store.pending(100):
         store.set_vectors(space, {each.id: _near(rng.choice(centres), rng) for each in pending})
 
 
-def _records(scope: str) -> Iterator[Record]:
+def records(scope: str) -> Iterator[Record]:
+    """Source files of the standard library, cut into passages."""
     options = ChunkOptions()
     for path in files(5_000):
         text = path.read_text(encoding="utf-8", errors="replace")

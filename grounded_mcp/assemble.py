@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import ConfigError, RedactionError
 from grounded_mcp.ingest.facts import FactWriter
-from grounded_mcp.ingest.redact import RULES_VERSION, Redactor
+from grounded_mcp.ingest.redact import RULES_VERSION, Redactor, clean_project
 from grounded_mcp.ingest.rescan import RescanReport, is_outdated, note_rules, rescan
 from grounded_mcp.ingest.transcripts.turns import Machine
+from grounded_mcp.knowledge.journal import Journal
+from grounded_mcp.listeners.telemetry import Telemetry
 from grounded_mcp.memory import Memory, MemoryOptions
 from grounded_mcp.models import catalog
 from grounded_mcp.models.guard import GuardedEmbedder, Loader
@@ -69,6 +71,9 @@ def open_memory(
                 documents=settings.documents,
                 sessions=settings.sessions,
                 compact=settings.compact,
+                project_memory=settings.project_memory,
+                confidence=settings.confidence,
+                learnings=settings.learnings,
                 batch_size=settings.embedding.batch_size,
                 page_chars=settings.render.page_chars,
             ),
@@ -77,10 +82,19 @@ def open_memory(
             sources=settings.places.sources,
             machine=Machine(settings.places.user, sys.platform, settings.places.agents),
             locate=_locator(settings, project),
+            journal=_journal(settings, store, redactor, project, clock),
             clock=clock,
         )
         opened.pop_all()  # from here on the memory closes the store
     return memory
+
+
+def _journal(
+    settings: Settings, store: SqliteStore, redactor: Redactor, project: Project, clock: Callable[[], float]
+) -> Journal:
+    options, key = settings.telemetry, clean_project(project, redactor).key
+    kept = Telemetry(store, options, lambda text: redactor.clean(text).text, clock) if options.enabled else None
+    return Journal(store, key, kept, clock=clock)
 
 
 def open_store(settings: Settings, *, create: bool = True) -> SqliteStore:

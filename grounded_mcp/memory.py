@@ -5,48 +5,54 @@ Knows nothing about MCP, the command line or how text is shown. Any verb may be 
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from grounded_mcp.errors import StoreBusy, StoreError, StoreMismatch
+from grounded_mcp.background import Drain
+from grounded_mcp.dossier import ProjectMemory
+from grounded_mcp.events import Caller
 from grounded_mcp.git import released
 from grounded_mcp.ingest.compact import CompactOptions, CompactReport, compact
 from grounded_mcp.ingest.documents import DocumentOptions, Progress, SyncReport, sync_documents
 from grounded_mcp.ingest.facts import FactWriter, Statement
-from grounded_mcp.ingest.forgetting import Forgotten, forget
 from grounded_mcp.ingest.redact import clean_project
 from grounded_mcp.ingest.session_reading import Locate
 from grounded_mcp.ingest.sessions import Progress as SessionProgress
 from grounded_mcp.ingest.sessions import SessionOptions, SessionReport, sync_sessions
 from grounded_mcp.ingest.transcripts.readers import readers
 from grounded_mcp.ingest.transcripts.turns import Machine
-from grounded_mcp.ingest.vectors import LEASE, LEASE_SECONDS, BackfillReport, backfill
+from grounded_mcp.ingest.vectors import BackfillReport, backfill, mismatch, reset
+from grounded_mcp.knowledge.confidence import ConfidenceOptions
+from grounded_mcp.knowledge.correction import Claims, let_go
+from grounded_mcp.knowledge.freshness import Freshness
+from grounded_mcp.knowledge.graph import Graph
+from grounded_mcp.knowledge.journal import Journal
+from grounded_mcp.knowledge.learnings import LearningOptions, LearningWriter, Lesson
+from grounded_mcp.knowledge.project_memory import Grounds, ProjectMemoryOptions, collect, question
+from grounded_mcp.knowledge.provenance import provenance
+from grounded_mcp.knowledge.reuse import Stats
+from grounded_mcp.knowledge.standing import with_standing
+from grounded_mcp.knowledge.whereabouts import Whereabouts
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.models.reranking import GuardedReranker
-from grounded_mcp.project import canonical_scope, identify, known_project
+from grounded_mcp.outcomes import Forgotten, Learned, Remembered
+from grounded_mcp.project import identify
 from grounded_mcp.reading import Opened, page, pointer
 from grounded_mcp.recall.ask import Ask, AskOptions, read
 from grounded_mcp.recall.pipeline import Ports, RecallOptions, recall
-from grounded_mcp.recall.scope import ANY_PROJECT, admit, everything
+from grounded_mcp.recall.scope import everything
 from grounded_mcp.stores.base import Store
-from grounded_mcp.stores.rules import check_space
 from grounded_mcp.text import Analyzer
-from grounded_mcp.values import GLOBAL_SCOPE, Project, Recall, Remembered, ScopeFilter, Space, Status
-
-logger = logging.getLogger(__name__)
+from grounded_mcp.values import Project, Recall, Status
 
 MAX_HISTORY = 20
 
 MODEL_WAIT_S = 60.0
 """The longest that dropping all vectors waits for the model that is to make them again; it loads in about 2 s."""
-
-POLL_S = 5.0
-"""How soon vectors follow what another process wrote, and how often what kept them away is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,9 @@ class MemoryOptions:
     documents: DocumentOptions
     sessions: SessionOptions
     compact: CompactOptions
+    project_memory: ProjectMemoryOptions
+    confidence: ConfidenceOptions
+    learnings: LearningOptions
     batch_size: int
     page_chars: int
 
@@ -83,10 +92,10 @@ class Memory:
         git_environment: Mapping[str, str] | None = None,
         machine: Machine | None = None,
         locate: Locate | None = None,
+        journal: Journal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.project = clean_project(project, writer.redactor)
-        self._root = Path(project.root)
         self._worktree = Path(project.worktree or project.root)
         self._store = store
         self._embedder = embedder
@@ -94,12 +103,18 @@ class Memory:
         self._analyzer = analyzer
         self._writer = writer
         self._options = options
-        self._hostname = hostname
+        self._where = Whereabouts(store, writer.redactor, self.project, Path(project.root), hostname, git_environment)
         self._sources = sources
         self._git_environment = git_environment
         self._machine = machine
         self._locate = locate or (lambda cwd: identify(Path(cwd), env=git_environment))
+        self._journal = journal or Journal(store, self.project.key, None, clock=clock)
         self._clock = clock
+        self._freshness = lru_cache(8)(Freshness)
+        self._claims = Claims(store, analyzer, options.recall.shape.fold_extra_words)
+        self._lessons = LearningWriter(
+            self._claims, writer, options.learnings, self._freshness(self._worktree), self._worktree, self.project
+        )
         self._drain: Drain | None = None
 
     @property
@@ -122,39 +137,91 @@ class Memory:
         since: object = None,
         until: object = None,
         trace: bool = False,
+        caller: Caller | None = None,
     ) -> Recall:
-        """One ranked, explained list over facts, sessions and documents.
+        """One ranked, explained list over facts, sessions and documents. Where ``caller`` is None, nobody is told.
 
         Raises: InputError naming the field; StoreError. A failing model degrades the answer, it raises nothing.
         """
         ask = Ask(query, limit, sources, mode, min_score, since, until, trace)
         read(ask, everything(), self._clock(), self._options.ask)  # complain before touching the store
-        checked = read(ask, self._scope(project, fact_scopes), self._clock(), self._options.ask)
-        ports = Ports(self._store, self._analyzer, self._embedder, self._reranker, self._released)
-        found = recall(checked, ports, self._options.recall, uuid.uuid4().hex[:16])
-        return found if found.candidates else replace(found, hint=self._nothing_stored(checked.scope))
+        checked = read(ask, self._where.filter(project, fact_scopes), self._clock(), self._options.ask)
+        found = recall(checked, self._ports(), self._options.recall, uuid.uuid4().hex[:16])
+        found = with_standing(found, self._store, self._freshness(self._worktree), self._options.confidence)
+        self._journal.recalled(found, caller)
+        return found if found.candidates else replace(found, hint=self._where.nothing_stored(checked.scope))
 
-    def open(self, id: str, *, offset: int | None = None) -> Opened:
+    def project_memory(
+        self,
+        project: str | None = None,
+        *,
+        query: str | None = None,
+        intent: str | None = None,
+        mode: str | None = None,
+        limit: object = None,
+        caller: Caller | None = None,
+    ) -> ProjectMemory:
+        """A project's verified scripts and recent sessions, and what ``query`` finds of its learnings and episodes.
+
+        ``intent`` is given with ``query`` and only then. Raises: InputError; StoreError.
+        """
+        options, now = self._options, self._clock()
+        asked = question(Ask(query or "", limit, None, mode), intent, now, options.ask, options.project_memory)
+        about = self._where.one(project)
+        freshness = self._freshness(self._worktree if about.key == self.project.key else Path(about.root))
+        grounds = Grounds(self._ports(), freshness, options.project_memory, options.recall, options.confidence)
+        found = collect(about, self._where.filter(project, None), asked, grounds, now, uuid.uuid4().hex[:16])
+        if found.recall is not None:
+            self._journal.recalled(found.recall, caller, found.intent or "")
+        else:
+            self._journal.visited(found.id, caller, tuple(script.item.id for script in found.scripts))
+        return found
+
+    def open(self, id: str, *, offset: int | None = None, caller: Caller | None = None) -> Opened:
         """One page of the full text behind a pointer. Raises: NotFound, InputError."""
         item_id, seq = pointer(id)
         item, passages = self._store.item(item_id)
         chars = self._options.page_chars
-        return page(
-            item, passages, seq=seq, offset=offset, chars=chars, history=self._store.history(item_id, MAX_HISTORY)
-        )
+        self._journal.opened(item_id, caller)
+        history, known = self._store.history(item_id, MAX_HISTORY), provenance(self._store, item)
+        return page(item, passages, seq=seq, offset=offset, chars=chars, history=history, provenance=known)
 
     def status(self) -> Status:
         """Counts, versions, the project and why it was chosen, and what is wrong if anything is."""
         state = self._embedder.state if self._embedder else None
+        space = self._embedder.space if self._embedder and state and state.name == "ready" else None
         info = self._store.info()
         return Status(
             project=self.project,
             store=info,
             embedder=state.name if state else "off",
             model=state.fingerprint if state else None,
-            problem=(state.problem if state else None) or self._mismatch(info.space),
+            problem=(state.problem if state else None) or mismatch(info.space, space),
             sources=self._sources,
+            usage=self._journal.usage(),
         )
+
+    # --- looking back -----------------------------------------------------------------------------------------
+
+    def meet(self, caller: Caller) -> None:
+        """A client session was offered the tools: it counts, whether or not it ever calls one."""
+        self._journal.met(caller)
+
+    def report_reuse(self, reused: bool, recall_id: str | None = None, *, caller: Caller) -> str | None:
+        """Note whether what a recall returned was used: ``recall_id``'s, or the caller's session's latest.
+
+        The recall that it was noted for; None where there is none, or telemetry is off. Raises: NotFound for an unknown
+        ``recall_id``; StoreError.
+        """
+        return self._journal.report(reused, recall_id, caller)
+
+    def stats(self, since: object = None, *, all_projects: bool = False, top: int = 10) -> Stats:
+        """How recall was used and whether it helped, since a date, a time or an age. Raises: InputError; StoreError."""
+        return self._journal.stats(since, all_projects=all_projects, top=top)
+
+    def graph(self, since: object = None, *, all_projects: bool = False, recalls: int = 100) -> Graph:
+        """Client sessions, their latest ``recalls``, the items and their evidence. Raises: InputError; StoreError."""
+        return self._journal.graph(since, all_projects=all_projects, recalls=recalls)
 
     # --- writing ------------------------------------------------------------------------------------------
 
@@ -174,13 +241,32 @@ class Memory:
         """
         said = scope or "project"
         self._writer.check_scope(said)  # as it was written: some secrets are not recognised in lower case
-        canonical = canonical_scope(said, self.project, self._store.projects(), hostname=self._hostname)
+        statement = Statement(text, self._where.scope(said), importance, pinned, topic_key)
         self._store.register(self.project, self._clock())
-        statement = Statement(text, canonical, importance, pinned, topic_key)
-        remembered = self._writer.write(statement, self._clock(), replaces)
-        if self._drain is not None:
-            self._drain.nudge()
+        remembered = self._writer.write(statement, self._clock(), replaces, self._claims.beside)
+        self._nudge()
         return replace(remembered, vector="pending" if self._embedder else "off")
+
+    def record_learning(
+        self,
+        claim: str,
+        outcome: str,
+        *,
+        script: str | None = None,
+        command: str | None = None,
+        supports: Sequence[str] = (),
+        contradicts: Sequence[str] = (),
+        note: str | None = None,
+    ) -> Learned:
+        """Store a claim about this project with its evidence, or add that to the learning that says the same.
+
+        Raises: InputError, NotFound, RedactionError, StoreError: then nothing was stored.
+        """
+        self._store.register(self.project, self._clock())
+        lesson = Lesson(claim, outcome, script, command, supports, contradicts, note)
+        learned = self._lessons.write(lesson, self._clock())
+        self._nudge()
+        return replace(learned, vector="pending" if self._embedder and learned.item else "off")
 
     def sync_documents(self, progress: Callable[[Progress], None] | None = None, *, reread: bool = False) -> SyncReport:
         """Index the project's files; ``reread`` opens unchanged ones too, as after new redaction rules.
@@ -225,8 +311,7 @@ class Memory:
             scope=None if all_projects else self.project.scope,
             reread=reread,
         )
-        if self._drain is not None:
-            self._drain.nudge()
+        self._nudge()
         return found
 
     def compact(self, *, all_projects: bool = False, older_than: float | None = None) -> CompactReport:
@@ -239,16 +324,16 @@ class Memory:
             options = replace(options, archive_after_days=older_than)
         scopes = None if all_projects else (self.project.scope,)
         report = compact(self._store, options, self._clock(), scopes=scopes)
-        if self._drain is not None:
-            self._drain.nudge()
+        self._nudge()
         return report
 
-    def forget(self, id: str) -> Forgotten:
-        """Delete an item and what was made from it; importing its source again does not bring it back.
+    def forget(self, *ids: str, action: str = "delete", reason: str = "") -> Forgotten:
+        """Delete items and what was made from them, or retire them as wrong or outdated. No source brings them back.
 
-        Raises: NotFound; InputError for what is no pointer; StoreError.
+        Raises: NotFound; InputError for what is no pointer or cannot be retired; RedactionError; StoreError.
         """
-        return forget(self._store, pointer(id)[0])
+        chosen = [pointer(each)[0] for each in ids]
+        return let_go(self._claims, chosen, action, reason, self._writer.redactor, self._clock())
 
     def fill_vectors(
         self,
@@ -268,10 +353,7 @@ class Memory:
         """
         self.wait_ready(MODEL_WAIT_S)
         space = self._embedder.space if self._embedder else None
-        with self._store.lease(LEASE, LEASE_SECONDS) as mine:
-            if not mine:
-                raise StoreBusy("Another process is adding vectors to this store.", "Stop it, or try again later.")
-            return self._store.reset_vectors(space)
+        return reset(self._store, space)
 
     # --- living -------------------------------------------------------------------------------------------
 
@@ -297,7 +379,13 @@ class Memory:
         for model in (self._embedder, self._reranker):
             if model is not None:
                 model.close()
+        self._journal.close()
         self._store.close()
+
+    def _nudge(self) -> None:
+        """There is something new to embed."""
+        if self._drain is not None:
+            self._drain.nudge()
 
     def _fill(self, stop: Callable[[], bool]) -> str | None:
         """Fill in vectors if any are missing; why some still are, if anything is wrong."""
@@ -308,82 +396,5 @@ class Memory:
         """When a version came out, by the project's tags."""
         return released(self._worktree, version, self._git_environment)
 
-    def _mismatch(self, held: Space | None) -> str | None:
-        """What is wrong when the index is another model's; nothing is known before the model is loaded."""
-        if self._embedder is None or self._embedder.state.name != "ready":
-            return None
-        try:
-            check_space(held, self._embedder.space)
-        except StoreMismatch as error:
-            return str(error)
-        return None
-
-    def _nothing_stored(self, scope: ScopeFilter) -> str | None:
-        """An empty answer from a project that was never indexed is not an answer about the question."""
-        if scope.others is None or not self._store.scopes().isdisjoint(scope.others - {GLOBAL_SCOPE}):
-            return None
-        names = ", ".join(sorted(scope.others - {GLOBAL_SCOPE}))
-        return f"Nothing is stored for {names} yet. Run `grounded-mcp sync` in its folder."
-
-    def _scope(self, project: str | None, fact_scopes: Sequence[str] | None) -> ScopeFilter:
-        known = self._store.projects()
-        declared = None if project in (None, "", ANY_PROJECT) else self._declared(project or "", known)
-        named = None
-        if fact_scopes is not None:
-            here = declared or self.project
-            named = [canonical_scope(each, here, known, hostname=self._hostname) for each in fact_scopes]
-        return admit(
-            self.project,
-            declared=declared,
-            fact_scopes=named,
-            stored=self._store.scopes(),
-            known=known,
-            anywhere=project == ANY_PROJECT,
-        )
-
-    def _declared(self, name: str, known: Sequence[Project]) -> Project:
-        found = known_project(name, known)
-        if found is not None:
-            return found
-        return clean_project(identify(self._root, explicit=name, env=self._git_environment), self._writer.redactor)
-
-
-class Drain:
-    """One background thread that runs ``work`` when nudged and every ``POLL_S``, and ends with the process.
-
-    ``work`` is given what asks whether to stop, and answers what is wrong, which is logged when it is news.
-    """
-
-    def __init__(self, work: Callable[[Callable[[], bool]], str | None]) -> None:
-        self._work = work
-        self._said: str | None = None
-        self._wanted = threading.Event()
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-
-    def nudge(self) -> None:
-        """There is work: start the thread if it does not run."""
-        with self._lock:
-            self._wanted.set()
-            if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(target=self._run, name="grounded-vectors", daemon=True)
-                self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._wanted.set()
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._wanted.wait(POLL_S)
-            self._wanted.clear()
-            try:
-                wrong = self._work(self._stopping.is_set)
-            except StoreError as error:
-                wrong = str(error)
-            if wrong and wrong != self._said and not self._stopping.is_set():
-                logger.warning("some passages wait for their vectors: %s", wrong)
-            self._said = wrong
+    def _ports(self) -> Ports:
+        return Ports(self._store, self._analyzer, self._embedder, self._reranker, self._released)

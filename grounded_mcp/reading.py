@@ -7,9 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grounded_mcp.errors import InputError
-from grounded_mcp.values import Item, Passage
+from grounded_mcp.values import Evidence, Item, Passage
+
+
+class Seen(NamedTuple):
+    """One piece of evidence, with a pointer to the passage where it was seen, and whose conversation that is."""
+
+    evidence: Evidence
+    pointer: str = ""
+    """Empty where no stored conversation is its source: a caller stated it, or the conversation was forgotten."""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Why an item is known. ``evidence``: the newest pieces of all that ``supports`` and ``against`` count."""
+
+    evidence: tuple[Seen, ...] = ()
+    supports: int = 0
+    against: int = 0
+    sources: tuple[str, ...] = ()
+    """Pointers to the conversations that it was made from."""
+    conflicts: tuple[Item, ...] = ()
+    """What cannot hold beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +51,8 @@ class Opened:
     neighbours: tuple[Passage, ...] = ()
     """The passages before and after the one that the page begins in."""
     history: tuple[Item, ...] = ()
-    """What this fact replaced, newest first."""
+    """What this fact or learning replaced, newest first."""
+    provenance: Provenance = Provenance()
 
 
 def pointer(text: str) -> tuple[str, int]:
@@ -47,6 +71,7 @@ def page(
     offset: int | None,
     chars: int,
     history: Sequence[Item] = (),
+    provenance: Provenance = Provenance(),
 ) -> Opened:
     """At most ``chars`` characters from ``offset``, or from the beginning of passage ``seq`` where it is None.
 
@@ -73,6 +98,7 @@ def page(
         start_line=here.start_line if here else None,
         neighbours=tuple(passages[near] for near in (at - 1, at + 1) if 0 <= near < len(passages)),
         history=tuple(history),
+        provenance=provenance,
     )
 
 

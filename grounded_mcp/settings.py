@@ -18,6 +18,10 @@ from grounded_mcp.ingest.documents import DocumentOptions
 from grounded_mcp.ingest.facts import FactOptions
 from grounded_mcp.ingest.redact import RedactOptions
 from grounded_mcp.ingest.sessions import SessionOptions
+from grounded_mcp.knowledge.confidence import ConfidenceOptions
+from grounded_mcp.knowledge.learnings import LearningOptions
+from grounded_mcp.knowledge.project_memory import ProjectMemoryOptions
+from grounded_mcp.listeners.telemetry import TelemetryOptions
 from grounded_mcp.models.catalog import EmbeddingOptions
 from grounded_mcp.models.reranking import RerankerOptions
 from grounded_mcp.recall.adapt import AdaptOptions
@@ -55,9 +59,13 @@ class Settings:
     compact: CompactOptions
     redaction: RedactOptions
     facts: FactOptions
+    learnings: LearningOptions
     ask: AskOptions
+    project_memory: ProjectMemoryOptions
+    confidence: ConfidenceOptions
     recall: RecallOptions
     render: RenderOptions
+    telemetry: TelemetryOptions
     server: ServerOptions
 
 
@@ -82,7 +90,10 @@ def settings(values: Values) -> Settings:
         compact=values.pick(CompactOptions, "sessions"),
         redaction=values.pick(RedactOptions, "redaction"),
         facts=values.pick(FactOptions, "facts"),
+        learnings=values.pick(LearningOptions, "learnings"),
         ask=values.pick(AskOptions, "recall"),
+        project_memory=values.pick(ProjectMemoryOptions, "project_memory", fusion=_fusion(values, "project_memory")),
+        confidence=values.pick(ConfidenceOptions, "confidence"),
         recall=RecallOptions(
             lanes=_lanes(values),
             boosts=values.pick(BoostOptions, "recall.boosts"),
@@ -92,6 +103,7 @@ def settings(values: Values) -> Settings:
             shape=values.pick(ShapeOptions, "recall", **shares),
         ),
         render=values.pick(RenderOptions, "render"),
+        telemetry=values.pick(TelemetryOptions, "telemetry"),
         server=values.pick(ServerOptions, "server"),
     )
 
@@ -100,7 +112,7 @@ def _lanes(values: Values) -> LaneOptions:
     floor = values["recall.vector.floor"]
     return LaneOptions(
         gather=values.pick(GatherOptions, "recall"),
-        fusion=values.pick(FusionOptions, "recall.fusion", weights=values.table("recall.fusion.weights")),
+        fusion=_fusion(values, "recall"),
         adapt=values.pick(AdaptOptions, "recall.fusion.adapt"),
         graph=values.pick(GraphOptions, "recall.graph"),
         floor=None if floor == "auto" else floor,
@@ -108,3 +120,7 @@ def _lanes(values: Values) -> LaneOptions:
         scorer=values["recall.lexical.scorer"],
         short_terms=values["recall.lexical.short_terms"],
     )
+
+
+def _fusion(values: Values, section: str) -> FusionOptions:
+    return values.pick(FusionOptions, f"{section}.fusion", weights=values.table("recall.fusion.weights"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, NewType
 
 from grounded_mcp.errors import ModelFault
+from grounded_mcp.trust import Confidence
 
 Kind = Literal["fact", "session", "doc", "learning", "episode", "digest", "script"]
 State = Literal["active", "archived", "missing", "superseded"]
@@ -95,12 +96,21 @@ class Evidence:
     """One time that a claim held or did not, with the place it was seen: an exchange of a conversation, 1-based."""
 
     session: str
-    """The conversation's item id."""
+    """The conversation's item id; ``stated:`` and a name of its own where a caller stated it, with place 0."""
     place: int
     supports: bool
     kind: EvidenceKind
     at: float
     note: Clean
+
+
+class Tally(NamedTuple):
+    """Evidence of an item that says the same in the same way: how often, and when last."""
+
+    kind: EvidenceKind
+    supports: bool
+    times: int
+    newest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +260,7 @@ class Candidate(NamedTuple):
     reranked: float | None = None
     """The reranker's calibrated value on 0..1, which stands for ``fused`` in the score; None where it gave none."""
     terms: tuple[Term, ...] = ()
-    """What a blended score is the sum of; empty where it is fused score times nudges."""
+    """What the score is the sum of, where the reranker gave none; empty where it is fused score times nudges."""
 
 
 # --- what comes back --------------------------------------------------------------------------------------
@@ -311,29 +321,21 @@ class Recall:
     """The fusion in force, derived from the configuration (R13)."""
     floor: float | None = None
     """The cosine similarity under which vector hits did not enter; None where the lane did not run."""
+    aside: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
+    """``time``, if the query names one: words, since, until. ``rerank``, if one is configured: its model, or reason."""
     fused: tuple[Candidate, ...] = ()
     """The order right after fusion; kept only when a trace was asked for."""
     hint: str | None = None
     """What a caller should do first, where an answer is empty for a reason that is not the question's."""
     pruned: Mapping[str, int] = field(default_factory=dict)
     """How many candidates each stage dropped."""
+    confidence: Mapping[PassageId, Confidence] = field(default_factory=dict)
+    """How far each candidate is to be trusted (P3)."""
+    conflicts: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
+    """By item id, what cannot hold beside it."""
 
 
-# --- what writing and the memory itself report ------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What happened to a stated fact."""
-
-    item: Item
-    outcome: Literal["stored", "updated", "unchanged"]
-    superseded: tuple[str, ...] = ()
-    """Ids of the facts that this one replaced; they stay readable as history."""
-    redactions: Mapping[str, int] = field(default_factory=dict)
-    """Secrets taken out of the text and the topic key, by kind."""
-    vector: Literal["pending", "off"] = "off"
-    """Keyword search finds the fact at once; its vector follows (I2), unless vectors are off."""
+# --- what the memory itself reports -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,25 @@ class StoreInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """How recall was used in the last ``days``: counts, milliseconds, and of the agents' client sessions how many
+    called for the project's memory and then reported that it was used."""
+
+    days: float
+    recalls: int
+    degraded: int
+    p50_ms: float
+    p95_ms: float
+    opened: int
+    """Recalls of which something was opened."""
+    sessions: int
+    called: int
+    reused: int
+    dropped: int
+    """Events that were never stored, of all time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """How the memory is: which project and why, what is stored, whether vectors answer."""
 
@@ -375,3 +396,5 @@ class Status:
     """What is wrong and what to do about it; None when all is well."""
     sources: tuple[str, ...]
     """Where the settings came from, in the order they were applied."""
+    usage: Usage | None = None
+    """None where telemetry is off."""

@@ -14,13 +14,13 @@ PACKAGE = "grounded_mcp"
 
 # Lowest first. A module may import from its own layer only within its own room, and from any layer below.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "faces.options"),  # the server's knobs are plain data that config collects
+    ("errors", "trust", "faces.options"),  # the server's knobs are plain data that config collects
     ("values", "tokens", "when", "inert", "git"),
     ("wordshapes",),
-    ("text", "entities", "project", "reading"),
+    ("text", "entities", "project", "reading", "outcomes", "dossier", "events", "background"),
     ("stores.base", "models.base"),
     ("stores", "models"),
-    ("ingest", "recall", "render"),
+    ("ingest", "recall", "render", "listeners"),
     ("knowledge",),
     ("memory",),
     ("config",),
@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 PURE = (
+    *("trust", "outcomes", "dossier"),
     *("errors", "values", "tokens", "text", "inert", "when", "reading", "render", "ingest.chunks", "faces.terminal"),
     *("entities", "wordshapes", "evaluation.metrics", "recall.graph"),
     *("recall.ask", "recall.fusion", "recall.gist", "recall.pressure", "recall.scope", "recall.shape"),
@@ -38,7 +39,7 @@ PURE = (
     *("ingest.transcripts.calls", "ingest.transcripts.exchanges", "ingest.transcripts.passages"),
     *("ingest.transcripts.quality", "ingest.transcripts.mining", "ingest.transcripts.outputs"),
     *("ingest.transcripts.shell", "ingest.transcripts.strip", "ingest.digests", "ingest.excerpts", "ingest.phrases"),
-    *("ingest.conversation", "knowledge.confidence"),
+    *("ingest.conversation", "knowledge.confidence", "knowledge.conflicts", "knowledge.reuse", "faces.figures"),
 )
 IMPURE_IMPORTS = {"os", "sys", "io", "pathlib", "time", "logging", "subprocess", "socket", "random", "threading"}
 ONLY_IN: dict[str, tuple[str, ...]] = {

@@ -226,7 +226,7 @@ def test_t1_t2_case_39_a_server_without_model_and_network_works_by_keyword_until
     env = command.environment(**more)
     started = time.monotonic()
     with server_in(command.cwd, env) as server:
-        assert len(server.request(2, "tools/list")["result"]["tools"]) == 4
+        assert len(server.request(2, "tools/list")["result"]["tools"]) == len(TOOLS)
         for number in range(20):
             stored = server.call("remember_fact", text=f"Berth {number} takes boats of {number} metres")
             assert stored["structuredContent"]["outcome"] == "stored"
@@ -537,7 +537,7 @@ def test_t22_a_query_of_short_words_searches_or_is_honestly_empty(notebook: Tool
     assert "say that you do not know" in found["meta"]["guidance"]
 
 
-def test_case_19_every_tokenizer_query_hits_and_misses_what_it_must_through_the_tools(memory: Memory) -> None:
+def test_r2_case_19_every_tokenizer_query_hits_and_misses_what_it_must_through_the_tools(memory: Memory) -> None:
     cases = json.loads((REPOSITORY / "tests/data/tokenizer/cases.json").read_text(encoding="utf-8"))
     tools = Tools(memory)
     texts = cases["documents"]
@@ -799,11 +799,14 @@ def test_case_18_case_53_a_tree_of_traps_is_walked_with_every_skip_counted_and_n
     assert len(command.json("recall", "insider-7782")["data"]) == 1
 
 
-def test_case_53_no_tool_can_name_a_file_an_address_or_a_model() -> None:
+def test_case_53_no_tool_can_name_a_file_outside_the_project_an_address_or_a_model() -> None:
+    """``script`` is a path inside the project: its hash is kept, its text is not read into anything."""
     named = {argument.name for tool in TOOLS for argument in tool.arguments}
     assert named == {
         *("query", "limit", "sources", "project", "factScopes", "mode", "minScore", "since", "until", "maxTokens"),
         *("trace", "text", "scope", "importance", "pinned", "topic_key", "replaces", "id", "offset"),
+        *("claim", "outcome", "script", "command", "supports", "contradicts", "note", "action", "reason"),
+        *("intent", "downstream_reuse", "recall_id"),
     }
 
 
@@ -1317,7 +1320,7 @@ def stock(memory: Memory, name: str, texts: list[str]) -> None:
         store.save(records[start : start + 100])
 
 
-def test_t23_case_60_a_crowded_project_neither_hides_nor_shows_in_another(command: Command) -> None:
+def test_r4_t23_case_60_a_crowded_project_neither_hides_nor_shows_in_another(command: Command) -> None:
     """The crowd is nearer to the query than anything else, and larger than any search is deep."""
     with closing(memory_at(command.home, command.cwd)) as memory:
         stock(memory, "murmuration", [f"deploy the harbour service {n}" for n in range(5_000)])

@@ -71,7 +71,7 @@ def test_p3_the_rationale_has_every_part_and_none_for_what_does_not_apply() -> N
         weigh([proof(), proof(), proof()], OPTIONS),
         ["stale"],
         updated_at=0.0,
-        now=90 * DAY,
+        now=365 * DAY,
         options=OPTIONS,
         fusion_score=0.8,
         ranks={"vector": 2},

@@ -552,7 +552,7 @@ def test_the_own_store_is_asked_about_itself_and_its_text_is_not_printed(own: Co
     done = own("eval", "--own", "--set", "recall.fusion.mode=rrf")
     assert done.returncode == 0, done.stderr
     assert "own store (known items)" in done.stdout
-    assert "reported reuse: nothing is recorded yet" in done.stdout
+    assert "reported reuse: nothing was reported yet" in done.stdout
     assert not {"dredging", "gantry", "ladder", "sill"} & set(done.stdout.casefold().split())
     made = own.json("eval", "--own")["reports"][0]
     assert made["documents"] == 4

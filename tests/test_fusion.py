@@ -121,9 +121,11 @@ def test_nothing_found_is_nothing_fused() -> None:
     assert fuse((Ranking("lexical", "doc"), Ranking("vector", "doc")), RRF) == ()
 
 
-def test_scores_that_differ_beyond_the_ninth_digit_are_equal_and_ordered_by_id() -> None:
-    fused = fuse((ranking("vector", {7: 0.5, 3: 0.5 - 1e-11, 5: 0.1}),), MIN_MAX)
+def test_r17_scores_that_differ_beyond_the_ninth_digit_are_equal_and_in_the_order_of_their_lane() -> None:
+    fused = fuse((ranking("vector", {7: 0.5 - 1e-11, 3: 0.5, 5: 0.1}), ranking("lexical", {7: 2.0, 3: 2.0})), MIN_MAX)
     assert [candidate.id for candidate in fused] == [3, 7, 5]
+    level = (ranking("lexical", {9: 2.0}, "fact"), ranking("lexical", {4: 2.0, 8: 2.0}, "doc"))
+    assert [candidate.id for candidate in fuse(level, MIN_MAX)] == [4, 8, 9]
 
 
 def test_the_description_is_derived_from_what_is_in_force() -> None:
@@ -211,7 +213,8 @@ def test_fusion_keeps_every_hit_once_best_first(
     ids = sorted({*facts, *(id_ for found in arms.values() for id_ in found)})
     assert sorted(c.id for c in fused) == ids
     assert [c.kind for c in sorted(fused, key=lambda c: c.id)] == ["fact" if id_ > 100 else "doc" for id_ in ids]
-    assert [c.id for c in fused] == [c.id for c in sorted(fused, key=lambda c: (-round(c.fused, 9), c.id))]
+    falling = [-round(c.fused, 9) for c in fused]
+    assert falling == sorted(falling)
     found = {(c.id, v.lane): v.native for c in fused for v in c.votes if v.rank is not None}
     given_ = {(id_, lane): score for lane, hits in arms.items() for id_, score in hits.items()}
     assert found == given_ | {(id_, "lexical"): score for id_, score in facts.items()}

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from grounded_mcp import memory as facade
+from grounded_mcp import background
 from grounded_mcp.assemble import check_redaction, open_memory, open_store
+from grounded_mcp.background import Drain
 from grounded_mcp.config import load
 from grounded_mcp.errors import ConfigError, InputError, ModelError, NotFound, StoreBusy
 from grounded_mcp.ingest.redact import RULES_VERSION, Redactor
 from grounded_mcp.ingest.vectors import LEASE
-from grounded_mcp.memory import Drain, Memory
+from grounded_mcp.memory import Memory
 from grounded_mcp.models import catalog
 from grounded_mcp.models.base import Embedder
 from grounded_mcp.models.catalog import EmbeddingOptions
@@ -131,7 +132,7 @@ def test_a_fact_that_is_to_be_replaced_and_is_not_there_is_named_by_its_argument
 def test_i2_a_running_memory_embeds_what_another_process_stores(
     open_: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facade, "POLL_S", 0.02)
+    monkeypatch.setattr(background, "POLL_S", 0.02)
     open_().start()
     other = open_store(configured(tmp_path))
     for number in range(2):
@@ -144,7 +145,7 @@ def test_i2_a_running_memory_embeds_what_another_process_stores(
 def test_case_40_filling_goes_on_when_the_process_that_was_at_it_is_gone(
     open_: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(facade, "POLL_S", 0.02)
+    monkeypatch.setattr(background, "POLL_S", 0.02)
     other = open_store(configured(tmp_path))
     other.save([FACT])
     with other.lease(LEASE, 60):
@@ -157,7 +158,7 @@ def test_case_40_filling_goes_on_when_the_process_that_was_at_it_is_gone(
 def test_t1_filling_goes_on_when_the_model_loads_at_a_later_try(
     open_: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facade, "POLL_S", 0.02)
+    monkeypatch.setattr(background, "POLL_S", 0.02)
     tries: list[EmbeddingOptions] = []
 
     def load_at_last(options: EmbeddingOptions) -> Embedder:
@@ -178,7 +179,7 @@ def test_t1_filling_goes_on_when_the_model_loads_at_a_later_try(
 def test_what_keeps_vectors_away_is_logged_once_for_each_reason(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(facade, "POLL_S", 0.0)
+    monkeypatch.setattr(background, "POLL_S", 0.0)
     runs: Iterator[str | None] = iter(["one", "one", StoreBusy("two.", "Wait."), StoreBusy("two.", "Wait."), None])
     done = threading.Event()
 

@@ -123,7 +123,7 @@ def test_the_bundled_model_gives_unit_vectors_of_384_dimensions(bundled: OnnxEmb
     assert bundled.fingerprint == f"{BUNDLED}@63faa612a7e6/384/prep1"
 
 
-def test_a_question_is_nearer_to_its_answer_than_to_anything_else_and_the_floor_lies_between(
+def test_r4_a_question_is_nearer_to_its_answer_than_to_anything_else_and_the_floor_lies_between(
     bundled: OnnxEmbedder,
 ) -> None:
     (question,) = bundled.embed(["how do we deploy a new version?"], "query")
@@ -133,7 +133,7 @@ def test_a_question_is_nearer_to_its_answer_than_to_anything_else_and_the_floor_
     assert cosine(question, answer) > 0.3 > bundled.floor > cosine(question, other)
 
 
-def test_a_text_has_the_same_vector_alone_and_among_any_neighbours(bundled: OnnxEmbedder) -> None:
+def test_r17_a_text_has_the_same_vector_alone_and_among_any_neighbours(bundled: OnnxEmbedder) -> None:
     texts = ["short", "a much longer text about vectors " * 12, "def f(x):\n    return x", "漢字"]
     together = bundled.embed(texts, "passage")
     assert together == [bundled.embed([text], "passage")[0] for text in texts]
@@ -402,7 +402,7 @@ def test_the_time_of_a_query_runs_from_its_beginning_not_from_the_wait(guarded: 
     release.set()
 
 
-def test_three_unanswered_queries_in_a_row_give_the_embedder_a_rest(guarded: Make) -> None:
+def test_r16_three_unanswered_queries_in_a_row_give_the_embedder_a_rest(guarded: Make) -> None:
     clock, calls = Clock(), 0
 
     def fail() -> object:

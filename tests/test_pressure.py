@@ -23,23 +23,23 @@ def score(kind: Kind, text: str = "how do tests run", within: ScopeFilter | None
 
 
 @pytest.mark.parametrize(("importance", "factor"), [(1.0, 1.5), (0.6, 1.3), (0.5, 1.25), (0.0, 1.0), (None, 1.0)])
-def test_a_fact_is_lifted_by_its_importance_up_to_one_and_a_half(importance: float | None, factor: float) -> None:
+def test_r8_a_fact_is_lifted_by_its_importance_up_to_one_and_a_half(importance: float | None, factor: float) -> None:
     assert score("fact", importance=importance) == pytest.approx(factor)
 
 
-def test_pinning_lifts_nothing() -> None:
+def test_r8_pinning_lifts_nothing() -> None:
     assert score("fact", importance=0.6, pinned=True) == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize(
     ("age_days", "factor"), [(0, 1.0), (30, 0.5), (60, 0.25), (15, 0.7071067811865476), (-400, 1.0)]
 )
-def test_a_session_loses_half_its_weight_in_30_days_and_the_future_is_fresh(age_days: int, factor: float) -> None:
+def test_r8_a_session_loses_half_its_weight_in_30_days_and_the_future_is_fresh(age_days: int, factor: float) -> None:
     assert score("session", updated_at=NOW - age_days * DAY) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize(("state", "factor"), [("active", 1.25), ("archived", 1.0), ("missing", 1.0)])
-def test_only_an_active_document_is_lifted(state: str, factor: float) -> None:
+def test_r8_only_an_active_document_is_lifted(state: str, factor: float) -> None:
     assert score("doc", state=state) == factor
 
 
@@ -72,13 +72,13 @@ FACT_SCOPES = "factScopes"
         ("neutral: global", "global", "global ports", declaring(ALPHA), 1.0),
     ],
 )
-def test_a_fact_is_in_one_of_four_scope_tiers(
+def test_r8_a_fact_is_in_one_of_four_scope_tiers(
     tier: str, scope: str, text: str, filter_: ScopeFilter, factor: float
 ) -> None:
     assert score("fact", text, filter_, scope=scope) == factor, tier
 
 
-def test_the_specific_and_neutral_tiers_have_their_own_knobs() -> None:
+def test_r8_the_specific_and_neutral_tiers_have_their_own_knobs() -> None:
     knobs = replace(BOOSTS, scope_specific=1.3, scope_neutral=0.9)
     assert press_again(candidate(score=1.0, scope="agent:reviewer"), query(), knobs).score == 1.3
     assert press_again(candidate(score=1.0, scope="global"), query(), knobs).score == 0.9
@@ -96,7 +96,7 @@ def test_importance_pinning_and_scope_multiply() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_switches_a_pressure_off(kind: Kind) -> None:
+def test_r8_one_switches_a_pressure_off(kind: Kind) -> None:
     aged = candidate(kind, score=0.7, updated_at=0.0, importance=1.0, pinned=True, scope=ALPHA)
     done = press_again(aged, query("alpha", scope=declaring(BETA)), OFF)
     assert (done.score, done.nudges) == (0.7, ())
@@ -132,7 +132,7 @@ def test_one_switches_a_pressure_off(kind: Kind) -> None:
         ("xx", "project:.*", False),
     ],
 )
-def test_a_scope_is_named_as_whole_words(text: str, scope: str, named: bool) -> None:
+def test_r8_a_scope_is_named_as_whole_words(text: str, scope: str, named: bool) -> None:
     assert names_scope(text, scope) is named
 
 
@@ -149,7 +149,7 @@ CANDIDATES = st.builds(
 
 
 @given(CANDIDATES, st.sampled_from(["alpha", "ports", ""]), st.sampled_from([everything(), declaring(ALPHA)]))
-def test_a_score_is_the_fused_score_times_its_nudges(one: Candidate, text: str, filter_: ScopeFilter) -> None:
+def test_r8_a_score_is_the_fused_score_times_its_nudges(one: Candidate, text: str, filter_: ScopeFilter) -> None:
     done = press_again(one, query(text, scope=filter_), BOOSTS)
     assert done.score == done.fused * math.prod(nudge.factor for nudge in done.nudges)
     assert done.fused == one.fused

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grounded_mcp.inert import CLOSE, OPEN
+from grounded_mcp.outcomes import Remembered
 from grounded_mcp.reading import Opened
 from grounded_mcp.render import (
     EMPTY,
@@ -42,7 +43,6 @@ from grounded_mcp.values import (
     PassageId,
     Project,
     Ranking,
-    Remembered,
     ScopeFilter,
     Space,
     Stats,
@@ -115,7 +115,7 @@ PLAIN = recall(
 )
 
 
-def test_a_card_has_the_fields_of_its_kind_and_no_empty_ones() -> None:
+def test_r11_a_card_has_the_fields_of_its_kind_and_no_empty_ones() -> None:
     (doc, fact) = recall_envelope(PLAIN, RENDER)["data"]
     assert doc == {
         "id": "doc_1a2b",
@@ -159,7 +159,7 @@ def test_a_card_has_the_fields_of_its_kind_and_no_empty_ones() -> None:
     }
 
 
-def test_meta_says_what_was_searched_how_and_how_much_there_is() -> None:
+def test_r11_meta_says_what_was_searched_how_and_how_much_there_is() -> None:
     scope = ScopeFilter(
         frozenset({"global", "project:alpha"}), frozenset({"project:alpha"}), "project", "project:alpha"
     )
@@ -181,7 +181,7 @@ def test_meta_says_what_was_searched_how_and_how_much_there_is() -> None:
     assert "note" not in meta
 
 
-def test_both_halves_say_the_same() -> None:
+def test_r11_both_halves_say_the_same() -> None:
     degraded = replace(PLAIN, degradation=Degradation("slow", "The model took 2 s.", "Wait."), mode="lexical")
     envelope = recall_envelope(degraded, RENDER)
     text = recall_text(envelope)
@@ -227,7 +227,7 @@ def test_r12_an_empty_answer_says_so_and_is_told_from_a_query_without_words() ->
     assert recall_envelope(recall(words=WORDS), RENDER, 5) == nothing
 
 
-def test_a_degraded_answer_names_the_reason_and_the_remedy() -> None:
+def test_r16_a_degraded_answer_names_the_reason_and_the_remedy() -> None:
     meta = recall_envelope(replace(PLAIN, degradation=Degradation("missing", "No model.", "Run sync.")), RENDER)["meta"]
     assert (meta["degraded"], meta["degradedReason"]) == (True, "No model. Run sync.")
 
@@ -368,7 +368,7 @@ def test_few_cards_are_not_cut() -> None:
     assert {"ranks", "heading", "scope", "size"} <= envelope["data"][4].keys()
 
 
-def test_what_the_budget_drops_is_counted_as_not_returned() -> None:
+def test_r14_what_the_budget_drops_is_counted_as_not_returned() -> None:
     envelope = recall_envelope(notes_about(20), replace(RENDER, max_chars=4_000))
     shown = len(envelope["data"])
     assert 4 <= shown < 20
@@ -410,7 +410,7 @@ def test_t24_a_tiny_budget_still_returns_the_best_card_cut_and_says_so(tokens: i
 
 @settings(max_examples=30)
 @given(st.integers(1, 30), st.integers(0, 2_500), st.integers(2_000, 12_000), st.none() | st.integers(400, 4_000))
-def test_no_half_exceeds_its_budget(cards: int, size: int, chars: int, tokens: int | None) -> None:
+def test_r14_no_half_exceeds_its_budget(cards: int, size: int, chars: int, tokens: int | None) -> None:
     envelope = recall_envelope(notes_about(cards, size), replace(RENDER, max_chars=chars), tokens)
     assert 1 <= len(envelope["data"]) <= cards
     assert max(map(len, halves(envelope))) <= chars
@@ -467,7 +467,7 @@ def test_r13_a_trace_holds_native_scores_the_fused_order_votes_pruning_and_the_f
 
 
 @pytest.mark.parametrize("cards", [2, 20, 100])
-def test_a_trace_is_part_of_both_halves_and_of_the_budget(cards: int) -> None:
+def test_r13_a_trace_is_part_of_both_halves_and_of_the_budget(cards: int) -> None:
     envelope = recall_envelope(traced(cards), RENDER)
     assert "trace" in envelope["meta"]
     assert len(envelope["data"]) >= min(cards, 8)

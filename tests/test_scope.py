@@ -32,7 +32,7 @@ def filter_of(
     return admit(ALPHA, declared=declared, fact_scopes=named, stored=stored, known=known)
 
 
-def test_a_declared_project_admits_global_and_its_own_rows_only() -> None:
+def test_r9_a_declared_project_admits_global_and_its_own_rows_only() -> None:
     found = filter_of(BETA)
     assert found.facts == {"global", "project:host/me/beta", "project:beta"}
     assert found.others == {"global", "project:host/me/beta"}
@@ -49,21 +49,21 @@ def test_case_60_an_unknown_project_admits_nothing_but_global() -> None:
     assert found.others == {"global", "project:nowhere"}
 
 
-def test_named_fact_scopes_are_admitted_exactly_and_global_always() -> None:
+def test_r9_named_fact_scopes_are_admitted_exactly_and_global_always() -> None:
     found = filter_of(named=["machine:laptop", "project:host/me/beta"])
     assert found.facts == {"global", "machine:laptop", "project:host/me/beta"}
     assert found.others == {"global", "project:host/me/alpha"}
     assert (found.source, found.declared) == ("factScopes", None)
 
 
-def test_named_fact_scopes_keep_the_declared_project_for_documents_and_for_ranking() -> None:
+def test_r9_named_fact_scopes_keep_the_declared_project_for_documents_and_for_ranking() -> None:
     found = filter_of(BETA, named=[])
     assert found.facts == {"global"}
     assert found.others == {"global", "project:host/me/beta"}
     assert found.declared == "project:host/me/beta"
 
 
-def test_with_nothing_named_machine_agent_and_unclaimed_facts_pass_and_other_projects_do_not() -> None:
+def test_r9_with_nothing_named_machine_agent_and_unclaimed_facts_pass_and_other_projects_do_not() -> None:
     found = filter_of()
     assert found.facts == {"global", "project:host/me/alpha", "machine:laptop", "agent:reviewer", "project:gamma"}
     assert found.others == {"global", "project:host/me/alpha"}
@@ -79,7 +79,7 @@ def test_the_folders_own_scope_passes_before_anything_is_stored_or_known() -> No
     assert filter_of(known=(), stored=()).facts == {"global", "project:host/me/alpha"}
 
 
-def test_every_project_lifts_the_filter_and_named_fact_scopes_still_filter_facts() -> None:
+def test_r9_every_project_lifts_the_filter_and_named_fact_scopes_still_filter_facts() -> None:
     def anywhere(named: list[str] | None) -> ScopeFilter:
         return admit(ALPHA, declared=None, fact_scopes=named, stored=STORED, known=(ALPHA, BETA), anywhere=True)
 

@@ -33,7 +33,10 @@ from grounded_mcp.settings import settings
 from grounded_mcp.stores.sqlite import SqliteStore
 
 VIEW = RenderOptions(snippet_chars=400, max_chars=10_000, page_chars=6_000)
-RECALL, REMEMBER, OPEN, STATUS = TOOLS
+TABLE = {tool.name: tool for tool in TOOLS}
+RECALL, REMEMBER, OPEN, STATUS = (
+    TABLE[name] for name in ("ground_recall", "remember_fact", "open_memory", "memory_status")
+)
 
 
 def memory_at(home: Path, provider: str = "none") -> Memory:
@@ -99,16 +102,21 @@ def test_f1_tools_are_listed_within_12_kilobytes_and_say_what_they_do_to_the_sto
             tool.annotations.read_only_hint,
             tool.annotations.destructive_hint,
             tool.annotations.open_world_hint,
+            tool.annotations.idempotent_hint,
         )
         for tool in tools.tools
     }
     assert hints == {
-        "ground_recall": (True, False, False),
-        "remember_fact": (False, False, False),
-        "open_memory": (True, False, False),
-        "memory_status": (True, False, False),
+        "ground_recall": (True, False, False, True),
+        "get_project_memory": (True, False, False, True),
+        "remember_fact": (False, False, False, True),
+        "record_learning": (False, False, False, False),
+        "forget_memory": (False, True, False, True),
+        "open_memory": (True, False, False, True),
+        "memory_status": (True, False, False, True),
     }
-    assert [tool.meta for tool in tools.tools] == [{"anthropic/alwaysLoad": True}, None, None, None]
+    assert [tool.name for tool in tools.tools if tool.meta] == ["ground_recall"]
+    assert tools.tools[0].meta == {"anthropic/alwaysLoad": True}
 
 
 def test_f1_every_description_says_that_recalled_text_is_untrusted(server: Server[Any]) -> None:
@@ -127,7 +135,7 @@ def test_f1_schemas_are_valid_and_use_no_unions_or_references(server: Server[Any
 
 def test_t6_connecting_and_listing_do_not_open_the_store() -> None:
     opening = refusing(AssertionError("the store was opened"))
-    assert len(listed(build(opening, ServerOptions(), lambda: VIEW), "auto").tools) == 4
+    assert len(listed(build(opening, ServerOptions(), lambda: VIEW), "auto").tools) == len(TOOLS)
     opening.close()
 
 
@@ -376,7 +384,7 @@ def test_case_42_a_limit_that_can_be_meant_is_taken(server: Server[Any], limit: 
         ("remember_fact", {"text": "  "}, "text: "),
         ("open_memory", {"id": "fact_none"}, "id: "),
         ("ground_recal", {"query": "x"}, "ground_recal: is not a tool. Did you mean ground_recall?"),
-        ("write_file", {}, "write_file: is not a tool. The tools are ground_recall, remember_fact, "),
+        ("write_file", {}, "write_file: is not a tool. The tools are ground_recall, get_project_memory, "),
     ],
 )
 def test_a_wrong_call_is_told_what_to_send_instead(

@@ -39,7 +39,7 @@ def many(kind: Kind, count: int, top: float = 0.9) -> list[Candidate]:
     ]
 
 
-def test_facts_take_at_most_5_of_20_sessions_10_and_documents_all() -> None:
+def test_r10_facts_take_at_most_5_of_20_sessions_10_and_documents_all() -> None:
     everything = many("fact", 25, 0.9) + many("session", 25, 0.8) + many("doc", 25, 0.7)
     assert Counter(c.kind for c in shaped(everything).candidates) == {"fact": 5, "session": 10, "doc": 5}
     assert Counter(c.kind for c in shaped(many("fact", 25) + many("doc", 25)).candidates) == {"fact": 5, "doc": 15}
@@ -49,7 +49,7 @@ def test_facts_take_at_most_5_of_20_sessions_10_and_documents_all() -> None:
 @pytest.mark.parametrize(
     ("limit", "facts", "sessions"), [(20, 5, 10), (10, 3, 5), (5, 2, 3), (4, 1, 2), (2, 1, 1), (1, 1, 1)]
 )
-def test_a_share_is_rounded_up_and_never_to_zero(limit: int, facts: int, sessions: int) -> None:
+def test_r10_a_share_is_rounded_up_and_never_to_zero(limit: int, facts: int, sessions: int) -> None:
     assert len(shaped(many("fact", 25), limit).candidates) == facts
     assert len(shaped(many("session", 25), limit).candidates) == sessions
     assert len(shaped(many("fact", 25), limit, fact_share=0.0).candidates) == 1
@@ -59,16 +59,16 @@ def test_a_share_is_not_rounded_up_by_a_rounding_error() -> None:
     assert len(shaped(many("fact", 25), 100, fact_share=0.07).candidates) == 7
 
 
-def test_a_recall_of_one_source_gets_a_full_limit() -> None:
+def test_r10_a_recall_of_one_source_gets_a_full_limit() -> None:
     assert len(shaped(many("fact", 25), 20, ("fact",)).candidates) == 20
     assert len(shaped(many("fact", 25), 20, ("fact", "fact")).candidates) == 20
 
 
-def test_a_fact_share_of_1_restores_an_unbounded_lane() -> None:
+def test_r10_a_fact_share_of_1_restores_an_unbounded_lane() -> None:
     assert len(shaped(many("fact", 25), 20, fact_share=1.0).candidates) == 20
 
 
-def test_one_list_by_score_whatever_the_source() -> None:
+def test_r10_one_list_by_score_whatever_the_source() -> None:
     mixed = [
         candidate("fact", "f", body="amber", score=0.3),
         candidate("session", "s", body="birch", score=0.2),
@@ -77,31 +77,31 @@ def test_one_list_by_score_whatever_the_source() -> None:
     assert ids(shaped(mixed)) == ["d", "f", "s"]
 
 
-def test_ties_are_settled_by_source_then_id() -> None:
+def test_r10_ties_are_settled_by_source_then_id() -> None:
     tied = [candidate(kind, f"{kind}_{n}", body=WORDS[n], score=1 / 60) for kind in KINDS for n in (2, 1)]
     assert ids(shaped(tied, 6, fact_share=1.0)) == ["doc_1", "doc_2", "fact_1", "fact_2", "session_1", "session_2"]
     other = ("session", "doc", "fact")
     assert ids(shaped(tied, 6, fact_share=1.0, tie_break_order=other))[::2] == ["session_1", "doc_1", "fact_1"]
 
 
-def test_scores_are_compared_after_rounding_to_nine_digits() -> None:
+def test_r10_scores_are_compared_after_rounding_to_nine_digits() -> None:
     close = [candidate("doc", "b", score=0.5 + 4e-10), candidate("doc", "a", score=0.5)]
     assert ids(shaped(close)) == ["a", "b"]
     apart = [candidate("doc", "a", score=0.5), candidate("doc", "b", score=0.5 + 2e-9)]
     assert ids(shaped(apart)) == ["b", "a"]
 
 
-def test_an_archived_document_comes_last_whatever_its_score_and_a_missing_one_by_its_score() -> None:
+def test_r10_an_archived_document_comes_last_whatever_its_score_and_a_missing_one_by_its_score() -> None:
     old = [candidate("doc", state, score=0.9, state=state) for state in ("archived", "missing")]
     assert ids(shaped([*old, *many("doc", 2, 0.1)])) == ["missing", "doc_00", "doc_01", "archived"]
 
 
-def test_a_generated_report_comes_after_first_hand_material() -> None:
+def test_r10_a_generated_report_comes_after_first_hand_material() -> None:
     report = candidate("doc", "report", score=0.9, attrs={"generated": "yes"})
     assert ids(shaped([report, candidate("doc", "note", score=0.1)])) == ["note", "report"]
 
 
-def test_chunks_of_one_document_collapse_to_the_best_with_their_count() -> None:
+def test_r10_chunks_of_one_document_collapse_to_the_best_with_their_count() -> None:
     long = [candidate("doc", "long", score=0.5 + n / 100, seq=n, passages=40, passage_id=n) for n in (3, 7, 5)]
     result = shaped([*long, candidate("doc", "other", score=0.1, passage_id=99)])
     (best, other) = result.candidates
@@ -109,7 +109,7 @@ def test_chunks_of_one_document_collapse_to_the_best_with_their_count() -> None:
     assert result.pruned["collapsed"] == 2
 
 
-def test_counts_are_of_documents_and_every_cut_shows() -> None:
+def test_r10_counts_are_of_documents_and_every_cut_shows() -> None:
     chunks = [candidate("doc", "long", score=0.1, seq=n, passage_id=n) for n in range(9)]
     result = shaped([*many("fact", 9), *chunks], 8)
     assert result.by_source == {
@@ -157,7 +157,7 @@ def folded(one: dict[str, Any], other: dict[str, Any], kind: Kind = "fact") -> b
     return len(shaped(pair, 5, (kind,)).candidates) == 1
 
 
-def test_near_identical_conversations_fold_and_documents_never_do() -> None:
+def test_r10_near_identical_conversations_fold_and_documents_never_do() -> None:
     assert folded({}, {}, "fact")
     assert folded({}, {}, "session")
     assert not folded({}, {}, "doc")
@@ -214,7 +214,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.integers(1, 12), st.permutations(range(24)))
-def test_the_order_is_total_and_no_input_order_changes_it(rows: list[Any], limit: int, order: list[int]) -> None:
+def test_r17_the_order_is_total_and_no_input_order_changes_it(rows: list[Any], limit: int, order: list[int]) -> None:
     given_order = candidates_of(rows)
     shuffled = [given_order[place] for place in order if place < len(given_order)]
     one, other = shaped(given_order, limit), shaped(shuffled, limit)

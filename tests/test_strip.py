@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from grounded_mcp.inert import inert, wrap
 from grounded_mcp.ingest.transcripts.strip import RULES, strip
-from grounded_mcp.reading import Opened
+from grounded_mcp.outcomes import Learned, Remembered
+from grounded_mcp.reading import Opened, Provenance, Seen
 from grounded_mcp.render import (
     compact,
+    learned_envelope,
+    learned_text,
     opened_envelope,
     opened_text,
     recall_envelope,
@@ -24,7 +27,7 @@ from grounded_mcp.render import (
     remembered_envelope,
     remembered_text,
 )
-from grounded_mcp.values import Clean, Passage, Remembered
+from grounded_mcp.values import Clean, Evidence, Passage
 from tests.candidates import RENDER, candidate, item, recall
 
 BLOCK = wrap(inert("the canary is violet-otter"))
@@ -41,9 +44,15 @@ def answers() -> list[tuple[dict[str, Any], str]]:
     fact = item("fact", "fact_1", key="violet-otter", title=Clean("violet-otter"))
     near = (Passage(1, Clean("one"), "violet-otter > Setup"),)
     old = (item("fact", "fact_0", body=Clean("violet-otter was 8080"), state="superseded"),)
-    page = Opened(fact, "violet-otter", 0, None, None, 12, 1, "", 3, history=old, neighbours=near)
+    seen = Seen(
+        Evidence("ses_1", 1, True, "verified outcome", 0.0, Clean("violet-otter ran")), "ses_1#2", "claude-code"
+    )
+    rival = item("fact", "fact_2", title=Clean("violet-otter is 8091"))
+    known = Provenance((seen,), 1, 0, ("ses_1",), (rival,))
+    page = Opened(fact, "violet-otter", 0, None, None, 12, 1, "", 3, history=old, neighbours=near, provenance=known)
     opened = opened_envelope(page, RENDER)
-    stored = remembered_envelope(Remembered(fact, "updated", ("violet-otter-0",)))
+    stored = remembered_envelope(Remembered(fact, "updated", ("violet-otter-0",), conflicts=(rival,)))
+    learned = learned_envelope(Learned("merged", fact, retired=("violet-otter-0",), conflicts=(rival,)))
     whole = recall_envelope(found, RENDER)
     empty = recall_envelope(recall(), RENDER)
     return [
@@ -52,6 +61,7 @@ def answers() -> list[tuple[dict[str, Any], str]]:
         (empty, recall_text(empty)),
         (opened, opened_text(opened)),
         (stored, remembered_text(stored)),
+        (learned, learned_text(learned)),
     ]
 
 

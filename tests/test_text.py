@@ -366,7 +366,7 @@ def test_a_name_is_not_found_where_only_its_parts_are(query: str, text: str) -> 
     assert found(query, text) == []
 
 
-def test_without_stemming_only_the_same_form_matches() -> None:
+def test_r2_without_stemming_only_the_same_form_matches() -> None:
     index = Index({1: "running tests", 2: "run the test"}, EXACT)
     assert index.search("run") == [2]
     assert index.search("Tests") == [1]
@@ -454,7 +454,7 @@ def test_every_token_is_lower_case_bounded_and_without_white_space(text: str) ->
 @given(TEXTS)
 @example("/".join(["a_b"] * 40))
 @example("Aa" * 12 + "/.b/__c__/d-E1.f#9:1")
-def test_a_query_asks_only_for_what_the_same_text_is_indexed_as(text: str) -> None:
+def test_r2_a_query_asks_only_for_what_the_same_text_is_indexed_as(text: str) -> None:
     for analyzer in (STEMMED, EXACT):
         assert set(analyzer.query(text)) <= set(analyzer.index(text))
 

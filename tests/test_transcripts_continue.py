@@ -70,7 +70,7 @@ def test_the_first_turn_has_the_time_at_which_the_list_says_the_session_began(tm
     [
         ("/home/me/app", "/home/me/app"),
         ("file:///home/me/my%20app", "/home/me/my app"),
-        ("file:///c%3A/work/app", "c:/work/app"),
+        ("file:///c%3A/boats/app", "c:/boats/app"),
         ("", None),
     ],
 )

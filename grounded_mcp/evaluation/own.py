@@ -21,6 +21,7 @@ from grounded_mcp.evaluation.caching import Models
 from grounded_mcp.evaluation.configurations import Configuration, stored_alike
 from grounded_mcp.evaluation.datasets import ALL, Question
 from grounded_mcp.evaluation.run import Asking, Outcome, Step, ask
+from grounded_mcp.knowledge.reuse import reused_part
 from grounded_mcp.recall.ask import SOURCES
 from grounded_mcp.stores.base import Store
 from grounded_mcp.stores.rules import MAX_K
@@ -68,11 +69,13 @@ def evaluate_own(
         scopes = frozenset({memory.project.scope, GLOBAL_SCOPE})
         drawn = draw(store, scopes, count or QUESTIONS, seed)
         passages = store.info().passages
+        reuse = reused_part(store.noted(0.0, project=memory.project.key).recalls)
     questions = known_items(drawn, Analyzer(first.analyzer), count or QUESTIONS, seed)
     if not questions:
         raise InputError("own", "nothing is stored for this project to ask about.", "Run `grounded-mcp sync` first.")
     groups = tuple(sorted({group for question in questions for group in question.groups}, key=_order))
     outcome = Outcome("own store", "known items", groups, list(questions), documents=len(drawn), passages=passages)
+    outcome.reuse = reuse
     making, started = time.perf_counter() - started, time.perf_counter()
     asking = Asking(None, anywhere=False, name=lambda item: item.id, limit=None, live=True)
     for each in configurations:

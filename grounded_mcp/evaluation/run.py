@@ -54,8 +54,7 @@ class Outcome:
     """Documents that were not taken in."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     reuse: float | None = None
-    """Of the user's own store: the part of its recalls after which something of the answer was used. None: nothing
-    records that yet."""
+    """Of the user's own store: the part of its recalls that were reported as reused. None: nothing was reported."""
 
 
 @dataclass(frozen=True, slots=True)

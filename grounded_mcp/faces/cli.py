@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=verbs.serve, transport="stdio", host=None, port=None, project=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        *(_add_quickstart, _add_sync, _add_recall, _add_remember, _add_open, _add_forget, _add_compact),
-        *(_add_status, _add_doctor, _add_serve),
+        *(_add_quickstart, _add_sync, _add_recall, _add_remember, _add_learn, _add_open, _add_forget),
+        *(_add_compact, _add_status, _add_stats, _add_doctor, _add_serve),
     ):
         add(commands)
     evaluate.arguments(_verb(commands, "eval", verbs.eval_, evaluate.TEXT))
@@ -100,6 +100,11 @@ def _add_recall(commands: _Verbs) -> None:
         "--fact-scope", action="append", metavar="SCOPE", help="admit facts of this scope; may be repeated"
     )
     verb.add_argument("--mode", help="hybrid, lexical or vector")
+    verb.add_argument(
+        "--intent",
+        metavar="WHY",
+        help="search learnings and attempts instead, with verified scripts: generate, repair, diagnose or inspect",
+    )
     verb.add_argument("--min-score", help="leave out results below this score")
     verb.add_argument("--since", help="only what changed since then: a date, a time, or an age such as 7d")
     verb.add_argument("--until", help="only what changed until then")
@@ -116,6 +121,24 @@ def _add_remember(commands: _Verbs) -> None:
     verb.add_argument("--replaces", metavar="ID", help="the fact that this one corrects")
 
 
+def _add_learn(commands: _Verbs) -> None:
+    verb = _verb(commands, "learn", verbs.learn, "record what work has shown, with its outcome as evidence")
+    verb.add_argument("claim", nargs="+", help="what is true, in a sentence; - reads it from standard input")
+    outcome = verb.add_mutually_exclusive_group()
+    for name, text in (
+        ("verified", "it was checked and holds (default)"),
+        ("failed", "it was checked and does not hold"),
+        ("diagnostic", "it was observed, and is not proven"),
+    ):
+        outcome.add_argument(f"--{name}", dest="outcome", action="store_const", const=name, help=text)
+    verb.set_defaults(outcome="verified")
+    verb.add_argument("--script", metavar="PATH", help="a file of the project that it relies on")
+    verb.add_argument("--command", metavar="COMMAND", help="the command that showed it")
+    verb.add_argument("--supports", action="append", default=[], metavar="ID", help="a claim that this speaks for")
+    verb.add_argument("--contradicts", action="append", default=[], metavar="ID", help="a claim that it speaks against")
+    verb.add_argument("--note", help="how it was seen")
+
+
 def _add_open(commands: _Verbs) -> None:
     verb = _verb(commands, "open", verbs.open_, "show the full text behind a result")
     verb.add_argument("id", help="the `open` pointer of a result")
@@ -123,9 +146,11 @@ def _add_open(commands: _Verbs) -> None:
 
 
 def _add_forget(commands: _Verbs) -> None:
-    text = "delete an item for good; its source is left alone, and importing that does not bring it back"
+    text = "delete items for good, or retire them; their source is left alone, and importing that brings none back"
     verb = _verb(commands, "forget", verbs.forget, text)
-    verb.add_argument("id", help="the `open` pointer of a result")
+    verb.add_argument("id", nargs="+", help="the `open` pointer of a result; several may be given")
+    verb.add_argument("--retire", action="store_true", help="keep them as history, as wrong or outdated")
+    verb.add_argument("--reason", default="", help="why; kept with what is retired")
 
 
 def _add_compact(commands: _Verbs) -> None:
@@ -136,6 +161,15 @@ def _add_compact(commands: _Verbs) -> None:
 
 def _add_status(commands: _Verbs) -> None:
     _verb(commands, "status", verbs.status, "show the project and why it was chosen, the store and the model")
+
+
+def _add_stats(commands: _Verbs) -> None:
+    text = "show how recall was used, how fast it was, and how often what it returned was used again"
+    verb = _verb(commands, "stats", verbs.stats, text)
+    verb.add_argument("--since", help="a date, a time, or an age such as 7d (default: 30d)")
+    verb.add_argument("--all-projects", action="store_true", help="recalls from every project, not only from this one")
+    verb.add_argument("--top", type=int, default=10, metavar="N", help="items by reuse (default: 10)")
+    verb.add_argument("--graph", action="store_true", help="with --json: also sessions, recalls, items and evidence")
 
 
 def _add_doctor(commands: _Verbs) -> None:

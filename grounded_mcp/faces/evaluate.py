@@ -142,6 +142,6 @@ def _latency(made: Report, *, live: bool) -> list[str]:
     told = "" if live else "; without embedding the question, which was kept (--live embeds it)"
     lines = [f"milliseconds of a recall{told}", *table(("configuration", "p50", "p95", "degraded"), rows)]
     if made.shape == "known items":
-        reuse = "nothing is recorded yet" if made.reuse is None else f"{made.reuse:.1%} of the recalls"
+        reuse = "nothing was reported yet" if made.reuse is None else f"{made.reuse:.1%} of the recalls"
         lines += ["", f"reported reuse: {reuse}"]
     return lines

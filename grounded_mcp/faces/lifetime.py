@@ -14,11 +14,13 @@ import queue
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from grounded_mcp.errors import GroundedError, StoreError
+from grounded_mcp.events import Caller
 from grounded_mcp.faces.replies import places
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ CLOSE_SECONDS = 1.0
 WARM_UP_SECONDS = 0.3
 """From the first request to opening the store: long enough for ``initialize`` and ``tools/list`` to be answered
 before loading a model competes with them for the interpreter, short against a person's first prompt."""
+
+MET = 64
+"""Clients that came before the memory was open and are remembered until it is."""
 
 _SIGNALS = {"SIGTERM": 0, "SIGINT": 130, "SIGBREAK": 0}
 """Signal -> exit code. Clients end servers with SIGTERM as a matter of course, so that is a success."""
@@ -114,6 +119,7 @@ class Opening:
         self._open = open_memory
         self._memory: Memory | None = None
         self._closed = False
+        self._met: deque[Caller] = deque(maxlen=MET)
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -126,7 +132,19 @@ class Opening:
                 memory = self._open()
                 memory.start()
                 self._memory = memory
+            self._introduce(self._memory)
             return self._memory
+
+    def meet(self, caller: Caller) -> None:
+        """Tell the memory that a client was offered the tools, once it is open; never waits for that."""
+        self._met.append(caller)
+        if self._memory is not None:
+            self._introduce(self._memory)
+
+    def _introduce(self, memory: Memory) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                memory.meet(self._met.popleft())
 
     def healthy(self) -> bool:
         """Whether the store opens and can be read now."""

@@ -22,7 +22,9 @@ from pydantic import ValidationError
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError, InputError, StoreMoved
+from grounded_mcp.events import Caller
 from grounded_mcp.faces.arguments import check, input_schema, nearest
+from grounded_mcp.faces.callers import Callers
 from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.replies import INTERNAL, clean, encoded, one_line, places
@@ -50,12 +52,15 @@ def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOpt
     """
     listing = types.ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
     table = {tool.name: tool for tool in TOOLS}
+    callers = Callers(options.session_idle_seconds)
 
-    async def list_tools(_context: Context, _params: object) -> types.ListToolsResult:
+    async def list_tools(context: Context, _params: object) -> types.ListToolsResult:
+        opening.meet(callers.of(context))
         return listing
 
-    async def call_tool(_context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        work = functools.partial(answer, table, params.name, params.arguments or {}, opening, options, view)
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = callers.of(context, params.name)
+        work = functools.partial(answer, table, caller, params.arguments or {}, opening, options, view)
         return await anyio.to_thread.run_sync(work)
 
     async def around(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -88,10 +93,9 @@ def _listed(tool: Tool) -> types.Tool:
         input_schema=input_schema(tool.arguments),
         output_schema=tool.output,
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=not tool.writes,
-            destructive_hint=False,  # what a fact replaces is retired, not deleted: it stays readable as history
-            idempotent_hint=True,
+            destructive_hint=tool.destroys,  # what a fact replaces is retired: it stays readable as history
+            idempotent_hint=tool.repeats,
             open_world_hint=False,
         ),
         _meta={"anthropic/alwaysLoad": True} if tool.always_load else None,
@@ -100,14 +104,15 @@ def _listed(tool: Tool) -> types.Tool:
 
 def answer(
     table: Mapping[str, Tool],
-    name: str,
+    caller: Caller,
     arguments: Mapping[str, object],
     opening: Opening,
     options: ServerOptions,
     view: Callable[[], RenderOptions],
 ) -> types.CallToolResult:
-    """One tool call, in a worker thread. Never raises."""
+    """One call of the caller's tool, in a worker thread. Never raises."""
     memory: Memory | None = None
+    name = caller.tool
     try:
         tool = table.get(name)
         if tool is None:
@@ -115,8 +120,9 @@ def answer(
             hint = f"Did you mean {close}?" if close else f"The tools are {', '.join(table)}."
             raise InputError(name[:64], "is not a tool.", hint)
         values = check(name, tool.arguments, arguments)
+        opening.meet(caller)
         memory = opening.memory()
-        found = tool.ask(memory, values)
+        found = tool.ask(memory, {**values, "caller": caller} if tool.signed else values)
         return _result(_fitted(lambda fit: tool.show(found, fit, values), view(), options.max_reply_bytes))
     except StoreMoved as error:
         opening.let_go(memory)  # what is under the path now is for the next call

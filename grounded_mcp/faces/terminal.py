@@ -5,17 +5,18 @@ Knows nothing about arguments or processes; every function turns a value into te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from grounded_mcp.inert import printable
 from grounded_mcp.ingest.compact import CompactReport
 from grounded_mcp.ingest.documents import SyncReport
-from grounded_mcp.ingest.forgetting import Forgotten
 from grounded_mcp.ingest.sessions import SessionReport
 from grounded_mcp.ingest.vectors import BackfillReport
+from grounded_mcp.outcomes import Forgotten, Learned, Remembered
 from grounded_mcp.reading import Opened
 from grounded_mcp.render import EMPTY, NO_WORDS, cut_around, matched_terms
-from grounded_mcp.values import Candidate, PassageId, Recall, Remembered, Status
+from grounded_mcp.values import Candidate, PassageId, Recall, Status, Usage
 from grounded_mcp.when import iso
 
 EXPLAINED = 10
@@ -54,12 +55,32 @@ def explained(recall: Recall) -> str:
         "fusion: " + ", ".join(f"{name} {value}" for name, value in recall.fusion.items()),
         "terms: " + one_line(", ".join(term for _, terms in recall.words for term in terms)),
         f"vector floor: {'none, the lane did not run' if recall.floor is None else recall.floor}",
+        *_named_time(recall),
+        *_rerank(recall),
     ]
     for rank, candidate in enumerate(recall.candidates, 1):
         lines += ["", f"{rank:>2}. {_pointer(candidate)}", *_indented(_why(candidate))]
     for title, head, rows in _stages(recall):
         lines += ["", title, *_indented(table(head, rows))]
     return "\n".join(lines)
+
+
+def _named_time(recall: Recall) -> list[str]:
+    named = recall.aside.get("time")
+    if named is None:
+        return []
+    bounds = [(name, float(named[name])) for name in ("since", "until")]
+    shown = ", ".join(f"{name} {iso(at)}" for name, at in bounds if math.isfinite(at))
+    return [f"time: {one_line(str(named['words']))}: {shown}"]
+
+
+def _rerank(recall: Recall) -> list[str]:
+    """What the reranker did, where one is configured."""
+    stats, said = recall.stats, recall.aside.get("rerank")
+    if said is None:
+        return []
+    told = "".join(f", {name} {one_line(str(value))}" for name, value in said.items())
+    return [f"rerank: {stats.rerank_candidates} of at most {stats.rerank_window} in {stats.rerank_ms:.1f} ms{told}"]
 
 
 def _summary(recall: Recall) -> str:
@@ -211,17 +232,40 @@ def remembered(result: Remembered) -> str:
     lines = [f"{result.outcome}: {result.item.id} ({one_line(result.item.scope)})"]
     if result.superseded:
         lines.append(f"  replaces {one_line(', '.join(result.superseded))}")
+    return "\n".join([*lines, *_after_writing(result)])
+
+
+def learned(result: Learned) -> str:
+    """What became of a claim, and of what it speaks to."""
+    item = result.item
+    if item is None:
+        found = f" Open {one_line(result.pointer)}." if result.pointer else ""
+        return f"rejected: {result.reason}{found}"
+    pieces = f"{result.support_count} for it, {result.contradiction_count} against"
+    lines = [f"{result.outcome}: {item.id} ({one_line(item.scope)}); evidence: {pieces}"]
+    named = {"supports": result.supported, "contradicts": result.contradicted, "retires": result.retired}
+    lines += [f"  {name} {one_line(', '.join(ids))}" for name, ids in named.items() if ids]
+    return "\n".join([*lines, *_after_writing(result)])
+
+
+def _after_writing(result: Remembered | Learned) -> Iterator[str]:
+    for other in result.conflicts:
+        yield f"  conflicts with {one_line(other.id)}: {one_line(other.title)}"
     if result.redactions:
-        lines.append("  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(result.redactions.items())))
+        yield "  redacted: " + ", ".join(f"{kind} {n}" for kind, n in sorted(result.redactions.items()))
     if result.vector == "pending":
-        lines.append("  words find it now, meaning once its vector is there")
-    return "\n".join(lines)
+        yield "  words find it now, meaning once its vector is there"
 
 
 def forgotten(result: Forgotten) -> str:
-    item = result.item
-    also = f", with {counted(len(result.others), 'item')} made from it" if result.others else ""
-    return f"forgotten: {item.id} ({item.kind}, {one_line(item.scope)}){also}"
+    done = {"delete": "forgotten", "retire": "retired"}[result.action]
+    lines = [f"{done}: {item.id} ({item.kind}, {one_line(item.scope)})" for item in result.items]
+    lines += [f"retired before: {one_line(each)}" for each in result.unchanged]
+    if result.others:
+        lines.append(f"with {counted(len(result.others), 'other item')}: {one_line(', '.join(result.others))}")
+    if result.alike:
+        lines.append(f"still there, saying the same: {one_line(', '.join(result.alike))}")
+    return "\n".join(lines)
 
 
 def compacted(report: CompactReport) -> str:
@@ -241,6 +285,12 @@ def opened(result: Opened) -> str:
     lines = ["  ".join(filter(None, [*where, iso(item.updated_at)])), "", plain(result.text)]
     if result.next_offset is not None:
         lines += ["", f"{result.next_offset:,} of {result.size:,} characters; go on with --offset {result.next_offset}"]
+    for piece, place, agent in result.provenance.evidence:
+        says = "for it" if piece.supports else "against it"
+        marks = filter(None, (one_line(agent), one_line(place), one_line(piece.note)))
+        lines.append(f"evidence {says} {iso(piece.at)}: {'  '.join([piece.kind, *marks])}")
+    lines += [f"from {one_line(each)}" for each in result.provenance.sources]
+    lines += [f"conflicts with {one_line(each.id)}: {one_line(each.title)}" for each in result.provenance.conflicts]
     lines += [f"replaced {iso(old.updated_at)}: {one_line(old.body or old.title)}" for old in result.history]
     return "\n".join(lines)
 
@@ -262,11 +312,19 @@ def status(result: Status) -> str:
         "settings": one_line(" < ".join(result.sources)),
         "versions": ", ".join(f"{name} {version}" for name, version in info.versions.items()),
     }
+    if result.usage:
+        rows["usage"] = _usage(result.usage)
     if project.branch:
         rows["branch"] = one_line(project.branch)
     lines = [f"{name:<9} {value}" for name, value in rows.items()]
     lines += [f"warning   {one_line(warning)}" for warning in info.warnings]
     return "\n".join([*lines, *([f"problem   {one_line(result.problem)}"] if result.problem else [])])
+
+
+def _usage(usage: Usage) -> str:
+    recalls, sessions = counted(usage.recalls, "recall"), counted(usage.sessions, "agent session")
+    reuse = f"{usage.reused:,} of {sessions} reported reuse"
+    return f"{usage.days:g} days: {recalls}, {usage.degraded:,} degraded; {reuse}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -11,11 +11,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import GroundedError
+from grounded_mcp.events import COMMAND_LINE
 from grounded_mcp.faces import evaluate
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ _SYNCED = ("documents", "sessions", "vectors")
 
 
 def recall(args: argparse.Namespace) -> None:
+    if args.intent:
+        _project_memory(args)
+        return
     from grounded_mcp.faces import terminal
     from grounded_mcp.render import recall_envelope, recall_text
 
@@ -86,10 +90,30 @@ def recall(args: argparse.Namespace) -> None:
             since=args.since,
             until=args.until,
             trace=args.explain,
+            caller=replace(COMMAND_LINE, tool="recall"),
         )
     envelope = recall_envelope(found, _settings(args).render)
     text = terminal.recalled(found) if sys.stdout.isatty() else recall_text(envelope, trace=False)
     _report(args, envelope, f"{text}\n\n{terminal.explained(found)}" if args.explain else text)
+
+
+def _project_memory(args: argparse.Namespace) -> None:
+    """What the tool answers, for a person too: learnings, attempts and scripts each with what stands behind them."""
+    from grounded_mcp.render import project_memory_envelope, project_memory_text
+
+    with _memory(args) as memory:
+        if args.mode != "lexical":
+            memory.wait_ready(MODEL_WAIT_S)
+        found = memory.project_memory(
+            args.project,
+            query=" ".join(args.query),
+            intent=args.intent,
+            mode=args.mode,
+            limit=args.limit,
+            caller=replace(COMMAND_LINE, tool="recall"),
+        )
+    envelope = project_memory_envelope(found, _settings(args).render)
+    _report(args, envelope, project_memory_text(envelope))
 
 
 def remember(args: argparse.Namespace) -> None:
@@ -108,6 +132,28 @@ def remember(args: argparse.Namespace) -> None:
         )
         _report(args, remembered_envelope(result), terminal.remembered(result))
         _embed_a_batch(memory)
+
+
+def learn(args: argparse.Namespace) -> int:
+    from grounded_mcp.faces import terminal
+    from grounded_mcp.render import learned_envelope
+
+    claim = sys.stdin.read() if args.claim == ["-"] else " ".join(args.claim)
+    here = Path(args.script) if args.script else None
+    with _memory(args) as memory:
+        result = memory.record_learning(
+            claim,
+            args.outcome,
+            script=str(here.resolve()) if here and here.is_file() else args.script,  # as a shell would find it
+            command=args.command,
+            supports=args.supports,
+            contradicts=args.contradicts,
+            note=args.note,
+        )
+        _report(args, learned_envelope(result), terminal.learned(result))
+        if result.item:
+            _embed_a_batch(memory)
+    return 0 if result.item else 1
 
 
 def _embed_a_batch(memory: Memory) -> None:
@@ -129,7 +175,7 @@ def open_(args: argparse.Namespace) -> None:
     from grounded_mcp.render import opened_envelope, opened_text
 
     with _memory(args, create=False) as memory:
-        result = memory.open(args.id, offset=args.offset)
+        result = memory.open(args.id, offset=args.offset, caller=replace(COMMAND_LINE, tool="open"))
     envelope = opened_envelope(result)
     _report(args, envelope, terminal.opened(result) if sys.stdout.isatty() else opened_text(envelope))
 
@@ -138,8 +184,11 @@ def forget(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
 
     with _memory(args, create=False) as memory:
-        result = memory.forget(args.id)
-    _report(args, {"id": result.item.id, "kind": result.item.kind, "others": result.others}, terminal.forgotten(result))
+        action = "retire" if args.retire else "delete"
+        result = memory.forget(*args.id, action=action, reason=args.reason)
+    data = {"action": action, "ids": [item.id for item in result.items]}
+    more = {"others": result.others, "unchanged": result.unchanged, "alike": result.alike}
+    _report(args, {**data, **more}, terminal.forgotten(result))
 
 
 def compact(args: argparse.Namespace) -> None:
@@ -164,6 +213,15 @@ def status(args: argparse.Namespace) -> None:
         with _memory(args, create=False) as memory:
             result = memory.status()
     _report(args, status_envelope(result), terminal.status(result))
+
+
+def stats(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import figures
+
+    with _memory(args, create=False) as memory:
+        found = memory.stats(args.since, all_projects=args.all_projects, top=args.top)
+        graph = memory.graph(args.since, all_projects=args.all_projects) if args.graph else None
+    _report(args, figures.as_data(found, graph), figures.text(found))
 
 
 def _nothing_yet(settings: Settings) -> Status:

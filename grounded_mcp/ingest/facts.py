@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from grounded_mcp.errors import InputError, NotFound
 from grounded_mcp.ingest.chunks import ChunkOptions, split
 from grounded_mcp.ingest.redact import Redactor
+from grounded_mcp.outcomes import Remembered
 from grounded_mcp.stores.base import Store
 from grounded_mcp.text import fingerprint
-from grounded_mcp.values import Clean, Item, Passage, Record, Remembered
+from grounded_mcp.values import Clean, Item, Passage, Record
 
 TITLE_CHARS = 80
+
+Beside = Callable[[Item, Sequence[Item]], tuple[Sequence[Item], Sequence[Item]]]
+"""Given a fact and what it replaces: the copies of that, which go with it, and what cannot hold beside the fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,10 @@ class FactWriter:
     options: FactOptions
     chunks: ChunkOptions
 
-    def write(self, statement: Statement, now: float, replaces: str | None = None) -> Remembered:
-        """Store one fact, superseding what its topic key held and the fact named by ``replaces``.
+    def write(
+        self, statement: Statement, now: float, replaces: str | None = None, beside: Beside = lambda *_: ((), ())
+    ) -> Remembered:
+        """Store one fact, superseding what its topic key held, the claim named by ``replaces``, and copies of both.
 
         Raises: InputError for what cannot be a fact; NotFound for an unknown ``replaces``; RedactionError when
         the text could not be checked; StoreError when nothing was stored.
@@ -61,14 +67,18 @@ class FactWriter:
         text, topic, redactions = self._clean(statement)
         before = self.store.find("fact", statement.scope, topic) if topic else None
         item = compose(statement, text, topic, before, self.options, now)
-        old = [each for each in (before.id if before else None, self._replaced(replaces)) if each and each != item.id]
+        replaced = [each for each in (before, self._replaced(replaces)) if each and each.id != item.id]
+        copies, conflicts = beside(item, replaced)
         same = self._held(item.id)
+        old = dict.fromkeys((each.id for each in (*replaced, *copies)), item.id)
         report = self.store.save(
             [Record(item if same is None else _again(item, same), self._passages(text))],
-            supersede=dict.fromkeys(old, item.id),
+            supersede=old,
+            conflicts=[(item.id, each.id) for each in conflicts],
         )
         outcome: Literal["stored", "updated", "unchanged"] = "unchanged" if report.unchanged else "updated"
-        return Remembered(item, "stored" if report.added else outcome, tuple(dict.fromkeys(old)), redactions)
+        told = "stored" if report.added else outcome
+        return Remembered(item, told, tuple(old), redactions, conflicts=tuple(conflicts))
 
     def check_scope(self, scope: str) -> None:
         """A scope is a name that others will use, so a secret in it is refused, not replaced. Raises: InputError."""
@@ -88,18 +98,18 @@ class FactWriter:
         chunks = split(text, "prose", self.chunks)
         return tuple(Passage(seq, Clean(chunk.body)) for seq, chunk in enumerate(chunks))
 
-    def _replaced(self, replaces: str | None) -> str | None:
+    def _replaced(self, replaces: str | None) -> Item | None:
         if replaces is None:
             return None
         old = replaces.strip().partition("#")[0]
         item = self._held(old)
         if item is None:
             raise NotFound("replaces", f"there is no item {old}.", "Use an id that a recall returned.")
-        if item.kind != "fact":
-            raise InputError("replaces", f"{item.id} is a {item.kind}, not a fact.", "Name the id of a fact.")
+        if item.kind not in ("fact", "learning"):
+            raise InputError("replaces", f"{item.id} is a {item.kind}.", "Name the id of a fact or a learning.")
         if item.state == "superseded":
             raise InputError("replaces", f"{item.id} is already replaced.", "Name the fact that took its place.")
-        return item.id
+        return item
 
     def _held(self, item_id: str) -> Item | None:
         try:

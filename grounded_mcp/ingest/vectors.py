@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from grounded_mcp.errors import ModelError, StoreMismatch
+from grounded_mcp.errors import ModelError, StoreBusy, StoreMismatch
 from grounded_mcp.stores.base import MAX_BATCH, Store
 from grounded_mcp.stores.rules import check_space
 from grounded_mcp.values import PassageId, Space, Vector
@@ -118,3 +118,24 @@ def _batch(store: Store, embedder: PassageEmbedder, space: Space, size: int, tal
         tally.none += vectors.count(None)
     tally.after = pending[-1].id
     return True
+
+
+def reset(store: Store, space: Space | None) -> int:
+    """Drop every vector; from then on those of another space are refused. How many passages wait now.
+
+    Raises, with nothing dropped: StoreBusy while another process fills in vectors; StoreError.
+    """
+    with store.lease(LEASE, LEASE_SECONDS) as mine:
+        if not mine:
+            raise StoreBusy("Another process is adding vectors to this store.", "Stop it, or try again later.")
+        return store.reset_vectors(space)
+
+
+def mismatch(held: Space | None, given: Space | None) -> str | None:
+    """What is wrong when the index is another model's; nothing is known of one that is not loaded (None)."""
+    try:
+        if given is not None:
+            check_space(held, given)
+    except StoreMismatch as error:
+        return str(error)
+    return None

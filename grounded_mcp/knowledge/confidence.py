@@ -6,45 +6,46 @@ the order of the states are the product's rule P3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
-from grounded_mcp.values import Evidence, EvidenceKind
+from grounded_mcp.trust import Confidence, Rationale, ScriptState, State
+from grounded_mcp.values import Evidence, EvidenceKind, Tally
+
+__all__ = ["Confidence", "ConfidenceOptions", "ScriptState", "State", "Weighed", "add_up", "judge", "state_of", "weigh"]
 
 DAY = 86_400.0
-
-State = Literal["active", "stale", "contradicted"]
-ScriptState = Literal["verified", "stale", "missing", "unknown"]
-"""``unknown``: the file was never seen as it was when the script worked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceOptions:
     """[confidence]. The first three weigh evidence; the rest multiply a fused score, where 1 means no effect.
 
-    ``evidence_boost`` is the ceiling, reached at an evidence score of 1.
+    ``evidence_boost`` is the ceiling, reached at an evidence score of 1. By reciprocal ranks the best hit of two lanes
+    is worth three times the 30th of one, so that none of the factors is far below a half: they tilt, and do not rank.
     """
 
     verified_outcome: float = 1.0
     stated: float = 1.0
     diagnostic_episode: float = 0.25
     recency_decay: float = 0.5
-    recency_half_life_days: float = 90.0
+    recency_half_life_days: float = 365.0
     evidence_boost: float = 1.5
     stale_script: float = 0.6
     contradicted: float = 0.4
 
-    def weight(self, kind: EvidenceKind) -> float:
+    @property
+    def weights(self) -> Mapping[EvidenceKind, float]:
         return {
             "verified outcome": self.verified_outcome,
             "stated": self.stated,
             "diagnostic episode": self.diagnostic_episode,
-        }[kind]
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(NamedTuple):
     """Evidence added up: how many records speak for and against, their weights, and what the newest proof says."""
 
     support_count: int = 0
@@ -60,50 +61,31 @@ class Weighed:
         return self.supports / (self.supports + self.contradicts + 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Rationale:
-    """The whole way to a final score; None where a part does not apply.
-
-    ``final_score = fusion_score x recency_score x evidence_boost x script_staleness_penalty x contradiction_penalty``.
-    """
-
-    lexical_rank: int | None
-    vector_rank: int | None
-    vector_distance: float | None
-    fusion_score: float | None
-    recency_score: float
-    evidence_boost: float
-    script_staleness_penalty: float
-    contradiction_penalty: float
-    final_score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """P3's object."""
-
-    evidence_score: float
-    support_count: int
-    contradiction_count: int
-    updated_at: float
-    state: State
-    rationale: Rationale
-
-
 def weigh(evidence: Iterable[Evidence], options: ConfidenceOptions) -> Weighed:
     """Each record counts by its kind."""
-    found = list(evidence)
-    supports = [each for each in found if each.supports]
-    against = [each for each in found if not each.supports]
-    verified = [each for each in found if each.kind == "verified outcome"]
-    newest = max(verified, key=lambda each: (each.at, not each.supports), default=None)
-    return Weighed(
-        support_count=len(supports),
-        contradiction_count=len(against),
-        supports=sum(options.weight(each.kind) for each in supports),
-        contradicts=sum(options.weight(each.kind) for each in against),
-        refuted=newest is not None and not newest.supports,
-    )
+    return add_up(tally(evidence), options)
+
+
+def tally(evidence: Iterable[Evidence]) -> tuple[Tally, ...]:
+    """Records that say the same in the same way, counted."""
+    times: dict[tuple[EvidenceKind, bool], list[float]] = {}
+    for each in evidence:
+        times.setdefault((each.kind, each.supports), []).append(each.at)
+    return tuple(Tally(kind, supports, len(at), max(at)) for (kind, supports), at in times.items())
+
+
+def add_up(tallies: Iterable[Tally], options: ConfidenceOptions) -> Weighed:
+    """What counted evidence weighs. Of a success and a failure at the same time the failure is the newer one."""
+    counts, weighs = {True: 0, False: 0}, {True: 0.0, False: 0.0}
+    proven = {True: -math.inf, False: -math.inf}
+    weights = options.weights
+    for kind, supports, times, newest in tallies:
+        counts[supports] += times
+        weighs[supports] += times * weights[kind]
+        if kind == "verified outcome":
+            proven[supports] = max(proven[supports], newest)
+    refuted = proven[False] > -math.inf and proven[False] >= proven[True]
+    return Weighed(counts[True], counts[False], weighs[True], weighs[False], refuted)
 
 
 def state_of(weighed: Weighed, scripts: Iterable[ScriptState]) -> State:

@@ -43,8 +43,11 @@ class FusionOptions:
         """Whether a lane beside the two of the page has a say: never in its own formulas, which would count it full."""
         return self.mode in ("normalized", "hybrid") and self.weights.get(lane, 1.0) > 0
 
-    def describe(self) -> dict[str, str | float]:
-        """What is in force, as a trace reports it: derived, never stated twice (R13)."""
+    def describe(self, configured: FusionOptions | None = None) -> dict[str, str | float]:
+        """What is in force, as a trace reports it: derived, never stated twice (R13).
+
+        ``configured``: what it was made from; a weight that differs from its own there is told beside it.
+        """
         scaled = {"normalization": self.normalization, **self.weights}
         parts: Mapping[FusionMode, Mapping[str, str | float]] = {
             "rrf": {"k": self.k},
@@ -52,7 +55,9 @@ class FusionOptions:
             "hybrid": {"k": self.k, **scaled},
             "blend": {},
         }
-        return {"algorithm": self.mode, **parts[self.mode]}
+        before = configured.weights if configured else self.weights
+        changed = {f"{lane}Configured": at for lane, at in before.items() if self.weights.get(lane) != at}
+        return {"algorithm": self.mode, **parts[self.mode], **changed}
 
 
 _Places = Sequence[tuple[int, Hit]]
@@ -72,7 +77,8 @@ _Poll = Callable[[_Lanes, FusionOptions], tuple[Sequence[_Ballot], _Count]]
 
 
 def fuse(rankings: Sequence[Ranking], options: FusionOptions) -> tuple[Candidate, ...]:
-    """Candidates by fused score, best first, ties by passage id. Every hit of every ranking is in the result.
+    """Candidates by fused score, best first, ties by their places in the lanes. Every hit of every ranking
+    is in the result.
 
     ``fused`` follows from the votes alone: their sum for ``rrf`` and min-max, the logistic function of their sum
     for z-scores, the greatest for ``blend``; ``hybrid`` averages that with its votes' ranks (``_hybrid``).
@@ -84,7 +90,12 @@ def fuse(rankings: Sequence[Ranking], options: FusionOptions) -> tuple[Candidate
         votes = tuple([vote for ballot in ballots if (vote := ballot.votes.get(id_, ballot.absent))])
         score = count(votes)
         fused.append(Candidate(id_, kind, score, votes, score=score))
-    return tuple(sorted(fused, key=lambda c: (-round(c.fused, 9), c.id)))
+    return tuple(sorted(fused, key=lambda c: (-round(c.fused, 9), c.kind, _found_at(c.votes))))
+
+
+def _found_at(votes: Sequence[Vote]) -> list[tuple[LaneName, int]]:
+    """No two passages of a kind have the same ones; unlike their ids, they do not depend on who was stored first."""
+    return sorted([(vote.lane, vote.rank) for vote in votes if vote.rank is not None])
 
 
 def _found(rankings: Sequence[Ranking]) -> tuple[dict[LaneName, list[tuple[int, Hit]]], dict[PassageId, Kind]]:

@@ -17,7 +17,7 @@ from grounded_mcp.recall import lanes
 from grounded_mcp.recall.adapt import AdaptOptions, adapted
 from grounded_mcp.recall.fusion import FusionOptions, fuse
 from grounded_mcp.recall.graph import GraphOptions
-from grounded_mcp.recall.lanes import GatherOptions
+from grounded_mcp.recall.lanes import Fetch, GatherOptions
 from grounded_mcp.recall.overlap import Scorer, rescore
 from grounded_mcp.recall.temporal import Window, only_time, window
 from grounded_mcp.stores.base import Space, Store
@@ -78,13 +78,15 @@ class LaneOptions:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Every ranking, and how they are to be fused for this question. ``window``: the time that it names."""
+    """Every ranking, and how they are to be fused for this question. ``window``: the time that it names. ``fetch``
+    reads what the lanes have not looked at yet."""
 
     rankings: tuple[Ranking, ...]
     fusion: FusionOptions
     words: tuple[Ask, ...]
     degradation: Degradation | None
     floor: float | None
+    fetch: Fetch
     window: Window | None = None
 
     @property
@@ -111,34 +113,35 @@ def gather(query: Query, ports: Ports, options: LaneOptions, watch: Watch) -> Ga
     """The lanes that were asked for and can run. Where only the vector lane was asked for and it cannot run, words are
     searched. A question that asks for a time and nothing else is answered by the temporal lane alone.
     """
+    fetch = lanes.once(ports.store.fetch)
     named = window(query.text, query.now, ports.released)
     if named is not None and only_time(query.text, named):
         words = ports.analyzer.query_words(query.text)
         watch.lap("prepare")
-        rankings = lanes.temporal(ports.store, named, query, options.gather)
+        rankings = lanes.temporal(ports.store, named, query, options.gather, fetch)
         watch.lap("temporal")
-        return Gathered(rankings, options.fusion, words, None, None, named)
-    found = _by_words_and_meaning(query, ports, options, watch)
+        return Gathered(rankings, options.fusion, words, None, None, fetch, named)
+    found = _by_words_and_meaning(query, ports, options, watch, fetch)
     rankings = found.rankings
     if named is not None:
-        rankings += lanes.temporal(ports.store, named, query, options.gather)
+        rankings += lanes.temporal(ports.store, named, query, options.gather, fetch)
         watch.lap("temporal")
     if options.fusion.weighs("graph"):
         near = fuse(rankings, found.fusion)
-        linked = lanes.graph(ports.store, near, query, options.gather, options.graph)
+        linked = lanes.graph(ports.store, near, query, options.gather, options.graph, fetch)
         rankings += linked if any(ranking.hits for ranking in linked) else ()
         watch.lap("graph")
     return replace(found, rankings=rankings, window=named)
 
 
-def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watch: Watch) -> Gathered:
+def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watch: Watch, fetch: Fetch) -> Gathered:
     waiting, fault = _begin(query, ports, options.min_coverage) if query.mode != "lexical" else (None, None)
     words = ports.analyzer.query_words(query.text)
     terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
     if not words:  # noise has neighbours too
         waiting = fault = None
     watch.lap("prepare")
-    found = _by_words(terms, query, ports, options) if query.mode != "vector" or waiting is None else ()
+    found = _by_words(terms, query, ports, options, fetch) if query.mode != "vector" or waiting is None else ()
     watch.lap("lexical")
     near: tuple[Ranking, ...] = ()
     floor = None
@@ -147,23 +150,25 @@ def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watc
             embedded, space, own_floor = waiting()
             watch.lap("embed")
             floor = own_floor if options.floor is None else options.floor
-            near = lanes.vector(ports.store, embedded, space, query, options.gather, floor)
+            near = lanes.vector(ports.store, embedded, space, query, options.gather, floor, fetch)
             watch.lap("vector")
         except (ModelError, StoreMismatch) as error:
             watch.lap("embed")
             fault = lanes.degradation(error)
-            found = found or _by_words(terms, query, ports, options)
+            found = found or _by_words(terms, query, ports, options, fetch)
             watch.lap("lexical")
     rankings = (*near, *found)
-    return Gathered(rankings, adapted(options.fusion, rankings, options.adapt), words, fault, floor)
+    return Gathered(rankings, adapted(options.fusion, rankings, options.adapt), words, fault, floor, fetch)
 
 
-def _by_words(terms: Sequence[str], query: Query, ports: Ports, options: LaneOptions) -> tuple[Ranking, ...]:
-    found = lanes.lexical(ports.store, terms, query, options.gather)
-    return tuple(_rescored(ranking, terms, ports.store, options) for ranking in found)
+def _by_words(
+    terms: Sequence[str], query: Query, ports: Ports, options: LaneOptions, fetch: Fetch
+) -> tuple[Ranking, ...]:
+    found = lanes.lexical(ports.store, terms, query, options.gather, fetch)
+    return tuple(_rescored(ranking, terms, fetch, options) for ranking in found)
 
 
-def _rescored(ranking: Ranking, terms: Sequence[str], store: Store, options: LaneOptions) -> Ranking:
+def _rescored(ranking: Ranking, terms: Sequence[str], fetch: Fetch, options: LaneOptions) -> Ranking:
     """By the configured scorer. ``auto``: BM25, but what is short (facts, turns of talk) by overlap: BM25 would rank
     it by its length, and says most about texts that are long enough to repeat a word.
     """
@@ -171,13 +176,13 @@ def _rescored(ranking: Ranking, terms: Sequence[str], store: Store, options: Lan
     if scorer == "auto":
         if ranking.kind == "doc" or not ranking.hits:  # documents are cut into pieces of a size
             return ranking
-        sample = _tokens(ranking.hits[:SAMPLE], store)
+        sample = _tokens(ranking.hits[:SAMPLE], fetch)
         scorer = "overlap_idf" if _median_terms(sample.values()) <= options.short_terms else "bm25"
-    return ranking if scorer == "bm25" else rescore(ranking, _tokens(ranking.hits, store), terms, scorer)
+    return ranking if scorer == "bm25" else rescore(ranking, _tokens(ranking.hits, fetch), terms, scorer)
 
 
-def _tokens(hits: Sequence[Hit], store: Store) -> dict[PassageId, str]:
-    return {id_: passage.tokens for id_, passage in store.fetch([hit.passage for hit in hits]).items()}
+def _tokens(hits: Sequence[Hit], fetch: Fetch) -> dict[PassageId, str]:
+    return {id_: passage.tokens for id_, passage in fetch([hit.passage for hit in hits]).items()}
 
 
 def _median_terms(tokens: Iterable[str]) -> int:

@@ -72,9 +72,11 @@ def related(
 
 
 def best(scores: Mapping[PassageId, float], found: Collection[PassageId], depth: int) -> tuple[Hit, ...]:
-    """The ``depth`` best passages and all that were ``found`` already, best first, ties by passage id.
+    """The ``depth`` best passages with all that tie with the last of them, and all that were ``found`` already, best
+    first.
 
     Those that were found stay in: left out, they would count as the worst of the lane.
     """
     order = sorted((-round(score, 9), id_) for id_, score in scores.items())
-    return tuple([Hit(id_, -score) for rank, (score, id_) in enumerate(order) if rank < depth or id_ in found])
+    last = order[depth - 1][0] if len(order) > depth else 0.0
+    return tuple([Hit(id_, -score) for score, id_ in order if score <= last or id_ in found])

@@ -5,7 +5,7 @@ Synchronous; a pure function of the store, the query and its ``now``. Knows noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grounded_mcp.recall.blend import BlendOptions, blend
@@ -14,8 +14,8 @@ from grounded_mcp.recall.gather import FEW_WAITING, Gathered, LaneOptions, Ports
 from grounded_mcp.recall.pressure import BoostOptions, press
 from grounded_mcp.recall.rerank import Reranked, RerankOptions, both, rerank
 from grounded_mcp.recall.shape import ShapeOptions, shape
-from grounded_mcp.recall.temporal import TemporalOptions, nudge
-from grounded_mcp.values import Candidate, PassageId, Query, Recall, Stats, StoredPassage
+from grounded_mcp.recall.temporal import TemporalOptions, Window, nudge
+from grounded_mcp.values import Candidate, Query, Recall, Stats, StoredPassage
 
 __all__ = ["FEW_WAITING", "Ports", "QueryEmbedder", "RecallOptions", "recall"]
 
@@ -32,15 +32,20 @@ class RecallOptions:
     shape: ShapeOptions
 
 
-def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -> Recall:
+Press = Callable[[Sequence[tuple[Candidate, StoredPassage]]], list[Candidate]]
+"""What weighs on everything that was found, in the place of the boosts: fused candidates to scored ones."""
+
+
+def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str, weigh: Press | None = None) -> Recall:
     """One ranked, explained list for ``query``. Raises: StoreError; a failing model only degrades the answer."""
     watch = Watch()
     gathered = gather(query, ports, options.lanes, watch)
     fused = fuse(gathered.rankings, gathered.fusion)
     watch.lap("fuse")
-    found = ports.store.fetch([candidate.id for candidate in fused])  # a passage that vanished meanwhile drops out
+    found = gathered.fetch([candidate.id for candidate in fused])  # a passage that vanished meanwhile drops out
     watch.lap("fetch")
-    pressed = _pressed(fused, found, query, gathered, options)
+    here = [(each, found[each.id]) for each in fused if each.id in found]
+    pressed = weigh(here) if weigh else _pressed(here, query, gathered, options)
     watch.lap("press")
     depth = options.lanes.gather.depth(query.limit)
     judged = rerank(pressed, query.text, ports.reranker, options.rerank, depth)
@@ -60,8 +65,9 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
         truncated=len(shaped.candidates) < shaped.available,
         stats=_stats(len(fused), len(shaped.candidates), judged, watch.ms),
         words=tuple((word.surface, word.terms) for word in gathered.words),
-        fusion=gathered.fusion.describe(),
+        fusion=gathered.fusion.describe(options.lanes.fusion),
         floor=gathered.floor,
+        aside=_aside(gathered.window, judged),
         fused=fused if query.trace else (),
         pruned={
             "floor": sum(ranking.below for ranking in gathered.rankings),
@@ -73,17 +79,12 @@ def recall(query: Query, ports: Ports, options: RecallOptions, recall_id: str) -
 
 
 def _pressed(
-    fused: Iterable[Candidate],
-    found: Mapping[PassageId, StoredPassage],
-    query: Query,
-    gathered: Gathered,
-    options: RecallOptions,
+    here: Sequence[tuple[Candidate, StoredPassage]], query: Query, gathered: Gathered, options: RecallOptions
 ) -> list[Candidate]:
     """Everything that was found, with what weighs on it: multipliers, or the blend's addends.
 
     Where the question names a time, that is what counts, and not how long ago it is.
     """
-    here = [(each, found[each.id]) for each in fused if each.id in found]
     if options.lanes.fusion.mode == "blend":
         return [blend(each, passage, query.now, options.blend) for each, passage in here]
     window = gathered.window
@@ -91,6 +92,17 @@ def _pressed(
         return [press(each, passage, query, options.boosts) for each, passage in here]
     boosts = replace(options.boosts, session_decay=1.0, session_decay_alone=1.0)
     return [press(each, passage, query, boosts, (nudge(passage, window, options.temporal),)) for each, passage in here]
+
+
+def _aside(named: Window | None, judged: Reranked) -> dict[str, dict[str, str | float]]:
+    """What a trace tells besides, as ``Recall.aside`` says it."""
+    told: dict[str, dict[str, str | float]] = {}
+    if named is not None:
+        told["time"] = {"words": named.words, "since": named.since, "until": named.until}
+    if judged.window:
+        reason = judged.degradation.reason if judged.degradation else None
+        told["rerank"] = {name: said for name, said in (("model", judged.model), ("reason", reason)) if said}
+    return told
 
 
 _DATABASE = ("lexical", "vector", "graph", "temporal", "fetch")

@@ -15,7 +15,7 @@ from grounded_mcp.errors import ModelError
 from grounded_mcp.models.base import Reranker
 from grounded_mcp.recall.shape import SCORE_DIGITS
 from grounded_mcp.stores.rules import text_to_embed
-from grounded_mcp.values import Candidate, Degradation
+from grounded_mcp.values import Candidate, Degradation, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class RerankOptions:
 class Reranked:
     """The candidates, best first where they were reranked, else as they came.
 
-    ``window``: candidates that may be reranked, 0 without a reranker; ``count``: those that were. ``degradation``: why
-    none was, although there is a reranker.
+    ``window``: candidates that may be reranked, 0 without a reranker; ``count``: those that were, by ``model``.
+    ``degradation``: why none was, although there is a reranker.
     """
 
     candidates: tuple[Candidate, ...]
     window: int = 0
     count: int = 0
+    model: str | None = None
     degradation: Degradation | None = None
 
 
@@ -53,20 +54,23 @@ def rerank(
     window = options.size(depth)
     ordered = sorted(pressed, key=_falling)
     head, tail = ordered[:window], ordered[window:]
+    if not head:
+        return Reranked((), window)
     try:
-        logits = reranker.scores(query, [_text(candidate) for candidate in head]) if head else []
+        logits = reranker.scores(query, [_text(candidate) for candidate in head])
+        model = reranker.fingerprint
     except ModelError as error:
         why = Degradation(error.code, f"rerank: {error.code}. {error.message}", error.remedy)
         return Reranked(tuple(pressed), window, degradation=why)
-    return Reranked(reordered(head, tail, logits), window, len(head))
+    return Reranked(reordered(head, tail, logits), window, len(head), model)
 
 
 def reordered(head: Sequence[Candidate], tail: Sequence[Candidate], logits: Sequence[float]) -> tuple[Candidate, ...]:
     """``head`` by calibrated score times nudges, best first, then ``tail`` in its order. One finite logit per candidate
     of ``head``.
 
-    What was not reranked gets evenly falling scores below the lowest of ``head``: its own is on another scale, and
-    would put it above what the model has read.
+    What was not reranked gets evenly falling parts of the lowest score of ``head``, as its one term: its own is on
+    another scale, and would put it above what the model has read.
     """
     scored = []
     for candidate, logit in zip(head, logits, strict=True):
@@ -74,9 +78,12 @@ def reordered(head: Sequence[Candidate], tail: Sequence[Candidate], logits: Sequ
         factors = math.prod(nudge.factor for nudge in candidate.nudges)
         scored.append(candidate._replace(reranked=value, score=value * factors))
     lowest = min((candidate.score for candidate in scored), default=1.0)
-    step = lowest / (len(tail) + 1)
-    behind = [candidate._replace(score=step * (len(tail) - at)) for at, candidate in enumerate(tail)]
-    return (*sorted(scored, key=_falling), *behind)
+    return (*sorted(scored, key=_falling), *(_behind(lowest, at, len(tail), each) for at, each in enumerate(tail)))
+
+
+def _behind(lowest: float, at: int, count: int, candidate: Candidate) -> Candidate:
+    term = Term("not reranked", lowest, (count - at) / (count + 1))
+    return candidate._replace(score=term.weight * term.value, terms=(term,))
 
 
 def calibrated(logit: float) -> float:

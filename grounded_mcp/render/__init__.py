@@ -4,11 +4,10 @@ from grounded_mcp.render.cards import card, compact, matched_by, matched_terms
 from grounded_mcp.render.pages import (
     opened_envelope,
     opened_text,
-    remembered_envelope,
-    remembered_text,
     status_envelope,
     status_text,
 )
+from grounded_mcp.render.project_memory import project_memory_envelope, project_memory_text
 from grounded_mcp.render.recalled import (
     EMPTY,
     GUIDANCE,
@@ -18,6 +17,14 @@ from grounded_mcp.render.recalled import (
     recall_text,
 )
 from grounded_mcp.render.snippet import cut_around
+from grounded_mcp.render.written import (
+    forgotten_envelope,
+    forgotten_text,
+    learned_envelope,
+    learned_text,
+    remembered_envelope,
+    remembered_text,
+)
 
 __all__ = [
     "EMPTY",
@@ -27,10 +34,16 @@ __all__ = [
     "card",
     "compact",
     "cut_around",
+    "forgotten_envelope",
+    "forgotten_text",
+    "learned_envelope",
+    "learned_text",
     "matched_by",
     "matched_terms",
     "opened_envelope",
     "opened_text",
+    "project_memory_envelope",
+    "project_memory_text",
     "recall_envelope",
     "recall_text",
     "remembered_envelope",

@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 from grounded_mcp.inert import Inert, inert, printable, wrap
 from grounded_mcp.render.snippet import cut_around
-from grounded_mcp.values import Candidate, LaneName, Recall, StoredPassage, Vote
+from grounded_mcp.trust import Confidence
+from grounded_mcp.values import Candidate, Item, LaneName, Recall, StoredPassage, Vote
 from grounded_mcp.when import iso
 
 Envelope = dict[str, Any]
@@ -22,6 +23,7 @@ Envelope = dict[str, Any]
 FIELD_CHARS = 400
 TITLE_CHARS = 120
 TERM_CHARS = 40
+MAX_CONFLICTS = 3
 MAX_TERMS = 12
 """A card names so many matched terms at most; lengths are of the text before it is escaped."""
 
@@ -32,6 +34,7 @@ _CONVERSATION = ("agent", "session", "branch", "quality")
 
 BRIEF = {
     *("id", "source", "rank", "score", "matchedBy", "title", "path", "lines", "topic", "text", "state", "updatedAt"),
+    "conflicts",
     *("agent", "turns"),
     *("duplicates", "hidden_chars_removed", "external_url", "open"),
 }
@@ -64,7 +67,8 @@ def draft(candidate: Candidate, rank: int, recall: Recall) -> Draft:
     if candidate.found is None:
         raise ValueError("a card is made from a fetched passage")
     words = matched_terms(recall, candidate.found)
-    fields = _fields(candidate, rank, candidate.found, words)
+    fields = _fields(candidate, rank, candidate.found, words, recall.confidence.get(candidate.id))
+    fields |= conflicting(recall.conflicts.get(candidate.found.item.id, ()))
     brief = {name: value for name, value in fields.items() if name in BRIEF}
     body = candidate.found.passage.body
     return Draft(fields, brief, body, words, len(compact(fields)), len(compact(brief)))
@@ -75,7 +79,9 @@ def card(candidate: Candidate, rank: int, recall: Recall, snippet: int) -> Envel
     return draft(candidate, rank, recall).card(snippet)
 
 
-def _fields(candidate: Candidate, rank: int, found: StoredPassage, words: Sequence[str]) -> Envelope:
+def _fields(
+    candidate: Candidate, rank: int, found: StoredPassage, words: Sequence[str], confidence: Confidence | None
+) -> Envelope:
     item, seq = found.item, found.passage.seq
     fields: Envelope = {
         "id": field(item.id),
@@ -94,12 +100,31 @@ def _fields(candidate: Candidate, rank: int, found: StoredPassage, words: Sequen
         "pinned": item.pinned or None,
         "state": item.state,
         "updatedAt": iso(item.updated_at),
+        "confidence": _confidence(confidence),
         "chunks": candidate.chunks if candidate.chunks > 1 else None,
         "duplicates": candidate.duplicates or None,
         "size": found.size,
         "open": field(f"{item.id}#{seq}" if seq else item.id),
     }
     return {name: value for name, value in fields.items() if value not in (None, {}, [], "")}
+
+
+def conflicting(items: Sequence[Item]) -> Envelope:
+    """What cannot hold beside an item, where there is anything: pointers and titles."""
+    shown = [{"open": field(item.id), "title": field(item.title, TITLE_CHARS)} for item in items[:MAX_CONFLICTS]]
+    return {"conflicts": shown} if shown else {}
+
+
+def conflicts_line(envelope: Mapping[str, Any]) -> str:
+    """The same as part of a line; empty where there are none."""
+    return ", ".join(f"{each['open']} {quoted(each['title'])}" for each in envelope.get("conflicts", ()))
+
+
+def _confidence(confidence: Confidence | None) -> Envelope | None:
+    """In short: the whole object is what ``get_project_memory`` says about learnings."""
+    if confidence is None:
+        return None
+    return {"evidence_score": rounded(confidence.evidence_score, 3), "state": confidence.state}
 
 
 def matched_by(votes: Sequence[Vote]) -> str:
@@ -133,6 +158,8 @@ def card_line(each: Mapping[str, Any]) -> str:
         "pinned": "yes" if each.get("pinned") else None,
         "state": each["state"],
         "updated": each["updatedAt"],
+        "confidence": "{evidence_score} {state}".format(**each["confidence"]) if "confidence" in each else None,
+        "conflicts with": conflicts_line(each),
         "chunks": each.get("chunks"),
         "duplicates": each.get("duplicates"),
         "size": each.get("size"),

@@ -1,68 +1,49 @@
-"""Opened pages, stored facts and the memory's status as a model reads them. Pure.
+"""Opened pages and the memory's status as a model reads them. Pure.
 
 Like a recall, each answer is one JSON-ready envelope and one compact text that says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from grounded_mcp.inert import inert, wrap
-from grounded_mcp.reading import Opened
-from grounded_mcp.render.cards import TITLE_CHARS, Envelope, compact, field, notes, quoted, rounded
+from grounded_mcp.reading import Opened, Provenance, Seen
+from grounded_mcp.render.cards import (
+    TITLE_CHARS,
+    Envelope,
+    compact,
+    conflicting,
+    conflicts_line,
+    field,
+    notes,
+    quoted,
+    rounded,
+)
 from grounded_mcp.render.recalled import GUIDANCE, MIN_SNIPPET, RenderOptions
 from grounded_mcp.render.snippet import cut_around
-from grounded_mcp.values import Item, Remembered, Status
+from grounded_mcp.values import Item, Status, Usage
 from grounded_mcp.when import iso
 
 MAX_ATTRIBUTES = 24
-
-
-def remembered_envelope(result: Remembered) -> Envelope:
-    """What happened to a fact: stored, updated or unchanged, what it replaced, what was redacted."""
-    item = result.item
-    fields: Envelope = {
-        "id": field(item.id),
-        "outcome": result.outcome,
-        "scope": field(item.scope),
-        "importance": rounded(item.importance, 3),
-        "pinned": item.pinned,
-        "topic_key": field(item.key) if item.key else None,
-        "superseded": [field(old) for old in result.superseded],
-        "redacted": dict(result.redactions),
-        "vector": result.vector,
-    }
-    return {name: value for name, value in fields.items() if value not in (None, [], {})}
-
-
-def remembered_text(envelope: Envelope) -> str:
-    parts = [f"{envelope['outcome']}: {envelope['id']}", f"scope {quoted(envelope['scope'])}"]
-    if "importance" in envelope:
-        parts.append(f"importance {envelope['importance']}")
-    if envelope["pinned"]:
-        parts.append("pinned")
-    if "topic_key" in envelope:
-        parts.append(f"topic {quoted(envelope['topic_key'])}")
-    if "superseded" in envelope:
-        parts.append(f"replaces {', '.join(envelope['superseded'])}")
-    if "redacted" in envelope:
-        parts.append("redacted " + ", ".join(f"{kind} {count}" for kind, count in envelope["redacted"].items()))
-    parts.append(f"vector {envelope['vector']}")
-    return " | ".join(parts)
+NOTE_CHARS = 300
+"""Characters of a note beside a piece of evidence."""
 
 
 def opened_envelope(result: Opened, options: RenderOptions | None = None) -> Envelope:
     """One page of an item, its provenance and history; shortened until both halves fit ``max_chars``.
 
-    History gives way first, from its oldest end, as far as it takes more than a quarter of the room.
+    History and evidence give way first, from their oldest end, as far as they take more than a quarter of the room.
     """
     if options is None:
-        return _opened(result, result.text, result.history)
-    history, text = result.history, result.text
+        return _opened(result, result.text, result.history, result.provenance.evidence)
+    history, evidence, text = result.history, result.provenance.evidence, result.text
     while history and len(compact([_replaced(old) for old in history])) > options.max_chars // 4:
         history = history[:-1]
+    while evidence and len(compact([_seen(each) for each in evidence])) > options.max_chars // 4:
+        evidence = evidence[:-1]
     while True:
-        envelope = _opened(result, text, history)
+        envelope = _opened(result, text, history, evidence)
         longest = max(len(compact(envelope)), len(opened_text(envelope)))
         if longest <= options.max_chars or len(text) <= MIN_SNIPPET:
             return envelope
@@ -70,8 +51,8 @@ def opened_envelope(result: Opened, options: RenderOptions | None = None) -> Env
         text = text[: max(MIN_SNIPPET, int(len(text) * options.max_chars / longest * 0.95))]
 
 
-def _opened(result: Opened, text: str, history: Sequence[Item]) -> Envelope:
-    item = result.item
+def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequence[Seen]) -> Envelope:
+    item, known = result.item, result.provenance
     safe = inert(text)
     end = result.offset + len(text)
     fields: Envelope = {
@@ -79,7 +60,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item]) -> Envelope:
         "source": item.kind,
         "title": field(item.title),
         "text": wrap(safe),
-        "path" if item.kind == "doc" else "topic": field(item.key or ""),
+        "path" if item.kind == "doc" else "topic": field(item.key or "") if item.kind != "learning" else "",
         "heading": field(result.heading),
         "line": result.start_line,
         "scope": field(item.scope),
@@ -90,6 +71,8 @@ def _opened(result: Opened, text: str, history: Sequence[Item]) -> Envelope:
         "createdAt": iso(item.created_at),
         "updatedAt": iso(item.updated_at),
         "attributes": {field(name): field(value) for name, value in sorted(item.attrs.items())[:MAX_ATTRIBUTES]},
+        "provenance": _provenance(item, known, evidence),
+        **conflicting(known.conflicts),
         "history": [_replaced(old) for old in history],
         "earlier": len(result.history) - len(history) or None,
         "offset": result.offset,
@@ -107,6 +90,45 @@ def _opened(result: Opened, text: str, history: Sequence[Item]) -> Envelope:
     return {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
 
 
+_WHY = {
+    "stated": "stated {created}",
+    "doc": "read from {path}",
+    "session": "imported from a conversation of {agent}",
+    "script": "seen in conversations, first {created}",
+    "episode": "one attempt in a conversation of {agent}",
+    "digest": "made from the conversations of a week",
+}
+"""How an item came to be known: by what it is, where nobody stated it."""
+
+
+def _provenance(item: Item, known: Provenance, evidence: Sequence[Seen]) -> Envelope:
+    """Why this is known, in a sentence, with pointers to what it was made from and the newest evidence."""
+    why = _WHY.get("stated" if item.origin == "stated" else item.kind, "derived {created}").format(
+        created=iso(item.created_at), path=field(item.key or ""), agent=field(item.attrs.get("agent", "an agent"))
+    )
+    branch = [f"on branch {field(item.attrs['branch'])}"] if item.attrs.get("branch") else []
+    counted = [f"evidence: {known.supports} for it, {known.against} against"]
+    fields: Envelope = {
+        "why": ", ".join([why, *branch, *(counted if known.supports or known.against else ())]),
+        "sources": [field(each) for each in known.sources],
+        "evidence": [_seen(each) for each in evidence],
+        "moreEvidence": known.supports + known.against - len(evidence) or None,
+    }
+    return {name: value for name, value in fields.items() if value not in (None, [])}
+
+
+def _seen(seen: Seen) -> Envelope:
+    piece, note = seen.evidence, seen.evidence.note
+    fields: Envelope = {
+        "says": f"{'supports' if piece.supports else 'contradicts'} ({piece.kind})",
+        "at": iso(piece.at),
+        "agent": field(seen.agent),
+        "open": field(seen.pointer),
+        "note": wrap(inert(cut_around(note, (), NOTE_CHARS))) if note else None,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
 def _replaced(old: Item) -> Envelope:
     return {
         "id": field(old.id),
@@ -118,16 +140,29 @@ def _replaced(old: Item) -> Envelope:
 
 def opened_text(envelope: Envelope) -> str:
     """The page for a client that shows only text."""
-    inside = {"text", "history", "attributes", "guidance", "neighbours"}
+    inside = {"text", "history", "attributes", "guidance", "neighbours", "provenance", "conflicts"}
     lines = [" | ".join(f"{name} {quoted(value)}" for name, value in envelope.items() if name not in inside)]
     if "attributes" in envelope:
         lines.append(" | ".join(f"{name} {quoted(value)}" for name, value in envelope["attributes"].items()))
     if "neighbours" in envelope:
         lines.append("neighbours " + " | ".join(quoted(f"{n['open']} {n['heading']}") for n in envelope["neighbours"]))
-    lines += [envelope["guidance"], envelope["text"]]
+    lines += [envelope["guidance"], envelope["text"], *_known(envelope["provenance"])]
+    if "conflicts" in envelope:
+        lines.append(f"conflicts with {conflicts_line(envelope)}")
     for old in envelope.get("history", ()):
         lines.append(f"replaced {old['id']} ({old['state']}, {old['updatedAt']}): {old['text']}")
     return "\n".join(lines)
+
+
+def _known(provenance: Envelope) -> Iterator[str]:
+    yield f"why: {provenance['why']}"
+    if "sources" in provenance:
+        yield f"sources: {', '.join(provenance['sources'])}"
+    for each in provenance.get("evidence", ()):
+        parts = [each["says"], each["at"], each.get("agent", ""), f"open {each['open']}" if "open" in each else ""]
+        yield "evidence: " + " | ".join(filter(None, [*parts, each.get("note", "")]))
+    if "moreEvidence" in provenance:
+        yield f"and {provenance['moreEvidence']} more"
 
 
 def status_envelope(status: Status) -> Envelope:
@@ -155,8 +190,26 @@ def status_envelope(status: Status) -> Envelope:
         "warnings": [field(warning) for warning in store.warnings],
         "settings": [field(source) for source in status.sources],
         "versions": dict(store.versions),
+        "usage": _usage(status.usage) if status.usage else None,
     }
     return {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
+
+
+def _usage(usage: Usage) -> Envelope:
+    """Counts of the last days. ``reuse``: client sessions that called for the project's memory and reported reuse."""
+    return {
+        "days": usage.days,
+        "recalls": usage.recalls,
+        "degraded": usage.degraded,
+        "p50Ms": rounded(usage.p50_ms, 1),
+        "p95Ms": rounded(usage.p95_ms, 1),
+        "opened": usage.opened,
+        "sessions": usage.sessions,
+        "called": usage.called,
+        "reused": usage.reused,
+        "reuseRate": rounded(usage.reused / usage.sessions, 3) if usage.sessions else None,
+        "dropped": usage.dropped or None,
+    }
 
 
 def status_text(envelope: Envelope) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from grounded_mcp.entities import EntityId
+from grounded_mcp.events import Event
 from grounded_mcp.values import (
     Evidence,
+    EvidenceKind,
     Filter,
     Hit,
     Item,
@@ -28,10 +30,24 @@ from grounded_mcp.values import (
     State,
     StoredPassage,
     StoreInfo,
+    Tally,
     Vector,
 )
 
-__all__ = ["MAX_BATCH", "Analyzer", "Known", "PendingPassage", "Space", "Store", "StoreInfo"]
+__all__ = [
+    "MAX_BATCH",
+    "Analyzer",
+    "Known",
+    "Noted",
+    "NotedItem",
+    "NotedRecall",
+    "NotedSession",
+    "PendingPassage",
+    "RecalledItem",
+    "Space",
+    "Store",
+    "StoreInfo",
+]
 
 MAX_BATCH = 100
 """Most records one ``save`` takes: longer write transactions starve other processes (engine-facts 4a)."""
@@ -58,6 +74,68 @@ class Known:
     attrs: Mapping[str, str]
 
 
+class NotedSession(NamedTuple):
+    """A client session: when it was first and last heard of."""
+
+    id: str
+    client: str
+    first_at: float
+    last_at: float
+
+
+class NotedRecall(NamedTuple):
+    """What one recall came to: ``events.Recalled`` in counters. ``opened``: how many of its items were opened since;
+    ``reused``: what was reported about it, None where nothing was."""
+
+    id: str
+    session: str
+    at: float
+    tool: str
+    project: str
+    intent: str
+    asked: str
+    mode: str
+    degraded: str
+    embed_ms: float
+    db_ms: float
+    rerank_ms: float
+    total_ms: float
+    results: int
+    opened: int
+    reused: bool | None
+
+
+class NotedItem(NamedTuple):
+    """An item, and how many recalls returned it, led to its being opened, and were reported as reused."""
+
+    id: str
+    kind: Kind
+    recalled: int
+    opened: int
+    reused: int
+
+
+class RecalledItem(NamedTuple):
+    """An item at its rank, from 1, in what a recall returned."""
+
+    recall: str
+    rank: int
+    item: str
+    kind: Kind
+    opened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Telemetry since a time, sessions and recalls oldest first, items by reuse. ``dropped``: events that were never
+    stored, of all time."""
+
+    sessions: tuple[NotedSession, ...]
+    recalls: tuple[NotedRecall, ...]
+    items: tuple[NotedItem, ...]
+    dropped: int
+
+
 class Analyzer(Protocol):
     """What a store needs of ``text.Analyzer``: the tokens to index a text by, and what to tell two analyzers by."""
 
@@ -77,6 +155,7 @@ class Store(Protocol):
         supersede: Mapping[str, str] | None = None,
         retract: Mapping[str, int] | None = None,
         checkpoints: Mapping[str, str] | None = None,
+        conflicts: Collection[tuple[str, str]] = (),
     ) -> SaveReport:
         """Add or replace whole records by ``item.id``, at most ``MAX_BATCH``, in one transaction.
 
@@ -85,6 +164,7 @@ class Store(Protocol):
         an active item whose key (within kind and scope) a saved active one takes. What left keeps its text as body.
         ``retract`` takes back, first, what a conversation (item id) was evidence for from an exchange on; a derived
         script that then has no evidence is gone. ``checkpoints`` are kept with the records: see ``checkpoints``.
+        ``conflicts`` links pairs of item ids that cannot both hold; ids that are not there are passed over.
         Raises: StoreBusy, StoreFull, StoreReadOnly, StoreMoved (nothing was stored); NotFound for an unknown old id.
         """
         ...
@@ -120,6 +200,30 @@ class Store(Protocol):
 
     def evidence(self, item_id: str) -> tuple[Evidence, ...]:
         """What an item stands on, oldest first."""
+        ...
+
+    def conflicts(self, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
+        """What cannot hold beside each item, newest first; items without any are left out.
+
+        A link ends with either item, and is silent while one of them is superseded.
+        """
+        ...
+
+    def tallies(self, ids: Sequence[str]) -> Mapping[str, tuple[Tally, ...]]:
+        """How the evidence of items adds up, by item id; items without evidence are left out."""
+        ...
+
+    def proven(self, where: Filter, weights: Mapping[EvidenceKind, float], k: int) -> tuple[tuple[str, ...], int]:
+        """The ids of the ``k`` active items with the best evidence, and how many there are. The filter's times do not
+        count.
+
+        Only items with a verified outcome that supports them, by s / (s + c + 1) over the weights of what supports and
+        what contradicts, rounded to 1e-9; ties by their newest evidence, then by id.
+        """
+        ...
+
+    def recent(self, where: Filter, k: int) -> tuple[Item, ...]:
+        """The ``k`` items that can be recalled and pass the filter, newest first, ties by id."""
         ...
 
     def lexical(self, terms: Sequence[str], where: Filter, k: int) -> tuple[Hit, ...]:
@@ -219,6 +323,27 @@ class Store(Protocol):
 
     def space(self) -> Space | None:
         """The space of the vectors held, or None when there are none yet."""
+        ...
+
+    def note(self, happened: Sequence[Event], *, keep_from: float, dropped: int = 0) -> None:
+        """Store what happened, oldest first, waiting no longer than ``rules.NOTE_MS`` for another process.
+
+        What is older than ``keep_from`` goes. ``dropped`` is added to the count of what was never stored. Raises:
+        StoreBusy, StoreReadOnly, StoreError: then nothing was stored.
+        """
+        ...
+
+    def noted(self, since: float, *, project: str | None = None, top: int = 0) -> Noted:
+        """What was noted since a time, of one project (its key) or of all, with the ``top`` items by reuse, then by
+        opening, then by recalls."""
+        ...
+
+    def find_recall(self, *, id: str = "", session: str = "") -> str | None:
+        """The id of a noted recall: the one of this ``id``, or else the latest of a client session."""
+        ...
+
+    def recalled_items(self, recall_ids: Sequence[str]) -> tuple[RecalledItem, ...]:
+        """What these recalls returned and is still there, oldest recall first, then by rank."""
         ...
 
     def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:

@@ -19,6 +19,9 @@ MAX_K = 4096
 MAX_TERMS = 64
 """Most terms one search looks up: 5,000 took 0.03 s in FTS5, 50,000 took 8.2 s (engine-facts 4f)."""
 
+NOTE_MS = 500
+"""The longest that telemetry waits for another process's write: it is tried again, and nothing else waits for it."""
+
 DAY = 86_400.0
 OPEN_SCALE = 7 * DAY
 REACH = 2.0

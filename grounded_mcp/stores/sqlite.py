@@ -19,15 +19,18 @@ import apsw
 
 from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import StoreError
+from grounded_mcp.events import Event
 from grounded_mcp.stores import sqlite_check as checking
 from grounded_mcp.stores import sqlite_entities as mentioned
 from grounded_mcp.stores import sqlite_read as reading
 from grounded_mcp.stores import sqlite_sources as sources
 from grounded_mcp.stores import sqlite_sql as sql
+from grounded_mcp.stores import sqlite_telemetry as telemetry
 from grounded_mcp.stores import sqlite_vectors as vectors_
 from grounded_mcp.stores import sqlite_write as writing
-from grounded_mcp.stores.base import MAX_BATCH, Analyzer, Known, PendingPassage
+from grounded_mcp.stores.base import MAX_BATCH, Analyzer, Known, Noted, PendingPassage, RecalledItem
 from grounded_mcp.stores.options import StoreOptions
+from grounded_mcp.stores.rules import NOTE_MS
 from grounded_mcp.stores.sqlite_check import ANALYZER
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_files import filesystem_of, size_on_disk
@@ -36,6 +39,7 @@ from grounded_mcp.stores.sqlite_matrix import Matrices
 from grounded_mcp.stores.sqlite_schema import Migration, copy_database, fresh_schema, open_database, shipped, timestamp
 from grounded_mcp.values import (
     Evidence,
+    EvidenceKind,
     Filter,
     Hit,
     Item,
@@ -49,6 +53,7 @@ from grounded_mcp.values import (
     State,
     StoredPassage,
     StoreInfo,
+    Tally,
     Vector,
 )
 
@@ -112,6 +117,7 @@ class SqliteStore:
         supersede: Mapping[str, str] | None = None,
         retract: Mapping[str, int] | None = None,
         checkpoints: Mapping[str, str] | None = None,
+        conflicts: Collection[tuple[str, str]] = (),
     ) -> SaveReport:
         if len(records) > MAX_BATCH:
             raise StoreError(f"{len(records)} records are too many for one save.", f"Save at most {MAX_BATCH}.")
@@ -126,6 +132,7 @@ class SqliteStore:
             report = writing.save(db, records, supersede or {}, tokens, self._clock())
             sources.drop_unfounded(db, about)
             sources.note_checkpoints(db, checkpoints or {})
+            sources.add_conflicts(db, conflicts)
             return report
 
         return self._database.write(work)
@@ -136,6 +143,7 @@ class SqliteStore:
     def delete(self, ids: Sequence[str], *, bury: Collection[str] = ()) -> int:
         def work(db: apsw.Connection) -> int:
             sources.bury(db, bury, self._clock())
+            telemetry.forget_queries(db, ids)
             about = [num for item_id in ids for num in sources.retract(db, item_id, 0)]
             deleted = writing.delete(db, ids)
             sources.drop_unfounded(db, about)
@@ -211,8 +219,20 @@ class SqliteStore:
 
         self._database.write(work)
 
+    def recent(self, where: Filter, k: int) -> tuple[Item, ...]:
+        return self._database.read(lambda db: reading.recent(db, where, k))
+
+    def tallies(self, ids: Sequence[str]) -> Mapping[str, tuple[Tally, ...]]:
+        return self._database.read(lambda db: reading.tallies(db, ids))
+
+    def proven(self, where: Filter, weights: Mapping[EvidenceKind, float], k: int) -> tuple[tuple[str, ...], int]:
+        return self._database.read(lambda db: reading.proven(db, where, weights, k))
+
     def evidence(self, item_id: str) -> tuple[Evidence, ...]:
         return self._database.read(lambda db: sources.evidence(db, item_id))
+
+    def conflicts(self, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
+        return self._database.read(lambda db: reading.conflicts(db, ids))
 
     def checkpoints(self, prefix: str) -> Mapping[str, str]:
         return self._database.read(lambda db: sources.checkpoints(db, prefix))
@@ -237,6 +257,20 @@ class SqliteStore:
 
     def space(self) -> Space | None:
         return self._database.read(vectors_.get_space)
+
+    # --- telemetry --------------------------------------------------------------------------------------------
+
+    def note(self, happened: Sequence[Event], *, keep_from: float, dropped: int = 0) -> None:
+        self._database.write(lambda db: telemetry.note(db, happened, keep_from, dropped), within_ms=NOTE_MS)
+
+    def noted(self, since: float, *, project: str | None = None, top: int = 0) -> Noted:
+        return self._database.read(lambda db: telemetry.noted(db, since, project, top))
+
+    def find_recall(self, *, id: str = "", session: str = "") -> str | None:
+        return self._database.read(lambda db: telemetry.find(db, id, session))
+
+    def recalled_items(self, recall_ids: Sequence[str]) -> tuple[RecalledItem, ...]:
+        return self._database.read(lambda db: telemetry.recalled_items(db, recall_ids))
 
     # --- living -----------------------------------------------------------------------------------------------
 

@@ -133,14 +133,16 @@ class Database:
                 self._check_schema(db)
                 return work(db)
 
-    def write(self, work: Callable[[apsw.Connection], T]) -> T:
+    def write(self, work: Callable[[apsw.Connection], T], *, within_ms: float | None = None) -> T:
         """Run ``work`` in one write transaction, again if another process was in the way.
 
-        Raises: StoreBusy when no turn came within ``max_batch_wait_ms``; StoreError. Then nothing was stored.
+        Raises: StoreBusy when no turn came ``within_ms`` (``max_batch_wait_ms`` if that is less, or nothing is given);
+        StoreError. Then nothing was stored.
         """
         if self.access != "write":
             raise errors.read_only(self.path, "its file or folder is read-only")
-        until = time.monotonic() + self._options.max_batch_wait_ms / 1e3
+        longest = self._options.max_batch_wait_ms
+        until = time.monotonic() + (longest if within_ms is None else min(longest, within_ms)) / 1e3
         with self._translated(), self._my_turn(until), self._connection(_left(until)) as db:
             self._check_in_place()
             result = self._persist(db, work, until)

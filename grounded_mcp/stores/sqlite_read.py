@@ -33,6 +33,7 @@ from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_matrix import Matrices, ranked
 from grounded_mcp.stores.sqlite_vectors import get_space
 from grounded_mcp.values import (
+    EvidenceKind,
     Filter,
     Hit,
     Item,
@@ -42,6 +43,7 @@ from grounded_mcp.values import (
     Project,
     Space,
     StoredPassage,
+    Tally,
     Vector,
 )
 
@@ -68,11 +70,45 @@ def history(db: apsw.Connection, item_id: str, limit: int) -> tuple[Item, ...]:
     return tuple(_item(row) for row in db.execute(sql.HISTORY, (item_id, clamp(limit))))
 
 
+def conflicts(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
+    found: dict[str, tuple[Item, ...]] = {}
+    for item_id, *row in db.execute(sql.CONFLICTS, (json.dumps(ids),)):
+        found[item_id] = (*found.get(item_id, ()), _item(row))
+    return found
+
+
 def known(db: apsw.Connection, kind: Kind, scope: str) -> Mapping[str, Known]:
     return {
         key: Known(id, key, content, state, created_at, updated_at, json.loads(attrs))
         for id, key, content, state, created_at, updated_at, attrs in db.execute(sql.KNOWN, (kind, scope))
     }
+
+
+def recent(db: apsw.Connection, where: Filter, k: int) -> tuple[Item, ...]:
+    asked = {"buckets": json.dumps(_buckets(db, where)), "k": clamp(k), **_window(where)}
+    return tuple(_item(row) for row in db.execute(sql.RECENT, asked))
+
+
+def tallies(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, tuple[Tally, ...]]:
+    found = rows(db, sql.TALLIES, (json.dumps(list(dict.fromkeys(ids))),))
+    return {
+        item_id: tuple(Tally(kind, bool(supports), times, newest) for _, kind, supports, times, newest in group)
+        for item_id, group in groupby(found, itemgetter(0))
+    }
+
+
+def proven(
+    db: apsw.Connection, where: Filter, weights: Mapping[EvidenceKind, float], k: int
+) -> tuple[tuple[str, ...], int]:
+    asked = {
+        "buckets": json.dumps(_buckets(db, where)),
+        "k": max(1, clamp(k)),  # one row at least tells how many there are
+        "verified": weights["verified outcome"],
+        "stated": weights["stated"],
+        "diagnostic": weights["diagnostic episode"],
+    }
+    found = rows(db, sql.PROVEN, asked)
+    return tuple(id for id, _ in found[: clamp(k)]), found[0][1] if found else 0
 
 
 def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:

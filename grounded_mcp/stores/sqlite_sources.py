@@ -49,6 +49,11 @@ def drop_unfounded(db: apsw.Connection, nums: Iterable[int]) -> None:
     db.execute(sql.DROP_UNFOUNDED, (json.dumps(sorted(set(nums))),))
 
 
+def add_conflicts(db: apsw.Connection, pairs: Iterable[tuple[str, str]]) -> None:
+    """Link pairs of items both ways; those that are not there are passed over."""
+    db.executemany(sql.ADD_CONFLICT, [each for one, other in pairs for each in ((one, other), (other, one))])
+
+
 def bury(db: apsw.Connection, digests: Iterable[str], at: float) -> None:
     db.executemany(sql.BURY, [(digest, at) for digest in digests])
 

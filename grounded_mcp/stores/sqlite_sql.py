@@ -77,6 +77,14 @@ SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.u
 FROM item JOIN bucket ON bucket.id = item.bucket
 WHERE bucket.kind = ? AND bucket.scope = ? AND item.key IS NOT NULL AND item.state <> 'superseded'
 ORDER BY item.key, item.state = 'active', item.num"""
+RECENT = f"""
+SELECT {_ITEM} {_FROM_ITEM}
+WHERE item.num IN (
+    SELECT num FROM item
+    WHERE bucket IN (SELECT value FROM json_each(:buckets)) AND passages > 0
+        AND (NOT :windowed OR updated_at BETWEEN :since AND :until)
+    ORDER BY updated_at DESC, id LIMIT :k)
+ORDER BY item.updated_at DESC, item.id"""  # noqa: S608
 FETCH = f"""
 SELECT passage.id, passage.seq, passage.body, passage.heading, passage.start_line, passage.end_line, passage.at,
     passage.tokens,
@@ -104,6 +112,20 @@ SET_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint (source, state) VALUES (?, ?
 EVIDENCE = """
 SELECT session, place, supports, kind, note, at FROM evidence JOIN item ON item.num = evidence.item
 WHERE item.id = ? ORDER BY at, session, place"""
+TALLIES = """
+SELECT item.id, evidence.kind, supports, count(*), max(at)
+FROM json_each(?) JOIN item ON item.id = value JOIN evidence ON evidence.item = item.num
+GROUP BY item.num, evidence.kind, supports ORDER BY item.num, evidence.kind, supports"""
+_WEIGHT = "total(CASE kind WHEN 'verified outcome' THEN :verified WHEN 'stated' THEN :stated ELSE :diagnostic END)"
+PROVEN = f"""
+WITH weighed AS (
+    SELECT item, max(at) AS newest, {_WEIGHT} FILTER (WHERE supports) AS s, {_WEIGHT} FILTER (WHERE NOT supports) AS c
+    FROM evidence WHERE item IN (
+        SELECT num FROM item WHERE state = 'active' AND bucket IN (SELECT value FROM json_each(:buckets)))
+    GROUP BY item HAVING max(supports AND kind = 'verified outcome')
+)
+SELECT id, count(*) OVER () FROM weighed JOIN item ON item.num = weighed.item
+ORDER BY round(s / (s + c + 1), 9) DESC, newest DESC, id LIMIT :k"""  # noqa: S608
 ADD_EVIDENCE = """
 INSERT OR REPLACE INTO evidence (item, session, place, supports, kind, note, at)
 SELECT num, ?2, ?3, ?4, ?5, ?6, ?7 FROM item WHERE id = ?1"""
@@ -113,6 +135,14 @@ DROP_UNFOUNDED = """
 DELETE FROM item WHERE num IN (SELECT value FROM json_each(?)) AND origin = 'derived'
     AND bucket IN (SELECT id FROM bucket WHERE kind = 'script')
     AND num NOT IN (SELECT item FROM evidence)"""
+ADD_CONFLICT = """
+INSERT OR IGNORE INTO conflict (item, other)
+SELECT one.num, two.num FROM item AS one, item AS two WHERE one.id = ? AND two.id = ? AND one.num <> two.num"""
+CONFLICTS = f"""
+SELECT one.id, {_ITEM} FROM item AS one JOIN conflict ON conflict.item = one.num
+JOIN item ON item.num = conflict.other JOIN bucket ON bucket.id = item.bucket
+WHERE one.id IN (SELECT value FROM json_each(?)) AND one.state <> 'superseded' AND item.state <> 'superseded'
+ORDER BY one.id, item.updated_at DESC, item.id"""  # noqa: S608
 BURY = "INSERT OR IGNORE INTO tombstone (digest, at) VALUES (?, ?)"
 BURIED = "SELECT digest FROM tombstone"
 
@@ -219,6 +249,70 @@ DROP_SKETCHES = "DELETE FROM sketch"
 GET_LEASE = "SELECT holder, host, pid, born, expires FROM lease WHERE name = ?"
 SET_LEASE = "INSERT OR REPLACE INTO lease (name, holder, host, pid, born, expires) VALUES (?, ?, ?, ?, ?, ?)"
 DROP_LEASE = "DELETE FROM lease WHERE name = ? AND holder = ?"
+
+# --- telemetry --------------------------------------------------------------------------------------------
+
+MEET_SESSION = """
+INSERT INTO client_session (id, client, project, first_at, last_at) VALUES (?1, ?2, ?3, ?4, ?4)
+ON CONFLICT (id) DO UPDATE SET last_at = max(last_at, excluded.last_at), first_at = min(first_at, excluded.first_at),
+    client = iif(excluded.client = '', client, excluded.client),
+    project = iif(excluded.project = '', project, excluded.project)
+RETURNING num"""
+ADD_RECALL = """
+INSERT OR IGNORE INTO recall (id, session, at, tool, project, intent, asked, mode, degraded, embed_ms, db_ms, rerank_ms,
+    total_ms, results, query)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING num"""
+ADD_RECALL_ITEMS = """
+INSERT INTO recall_item (recall, rank, item)
+SELECT ?1, each.key + 1, item.num FROM json_each(?2) AS each JOIN item ON item.id = each.value"""
+NOTE_OPENED = """
+UPDATE recall_item SET opened_at = coalesce(opened_at, ?3)
+WHERE item = (SELECT num FROM item WHERE id = ?2) AND recall = (
+    SELECT recall.num FROM recall JOIN client_session ON client_session.num = recall.session
+    WHERE client_session.id = ?1 AND EXISTS (
+        SELECT 1 FROM recall_item JOIN item ON item.num = recall_item.item
+        WHERE recall_item.recall = recall.num AND item.id = ?2)
+    ORDER BY recall.at DESC, recall.num DESC LIMIT 1)"""
+NOTE_REUSE = "UPDATE recall SET reused = ? WHERE id = ?"
+PRUNE_RECALLS = "DELETE FROM recall WHERE at < ?"
+PRUNE_SESSIONS = "DELETE FROM client_session WHERE last_at < ?"
+COUNT_UP = """
+INSERT INTO meta (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + excluded.value"""
+DROP_QUERY = "UPDATE recall SET query = NULL WHERE num = ?"
+DROP_QUERIES = """
+UPDATE recall SET query = NULL WHERE query IS NOT NULL AND num IN (
+    SELECT recall FROM recall_item JOIN item ON item.num = recall_item.item
+    WHERE item.id IN (SELECT value FROM json_each(?)))"""
+
+NOTED_SESSIONS = """
+SELECT id, client, first_at, last_at FROM client_session WHERE last_at >= :since AND (
+    :project IS NULL OR project = :project
+    OR EXISTS (SELECT 1 FROM recall WHERE session = client_session.num AND recall.project = :project))
+ORDER BY first_at, num"""
+NOTED_RECALLS = """
+SELECT recall.id, client_session.id, recall.at, tool, recall.project, intent, asked, mode, degraded,
+    embed_ms, db_ms, rerank_ms, total_ms, results,
+    (SELECT count(opened_at) FROM recall_item WHERE recall_item.recall = recall.num), reused
+FROM recall JOIN client_session ON client_session.num = recall.session
+WHERE recall.at >= :since AND (:project IS NULL OR recall.project = :project) ORDER BY recall.at, recall.num"""
+NOTED_ITEMS = """
+SELECT item.id, bucket.kind, count(DISTINCT recall.num) AS recalled,
+    count(DISTINCT iif(recall_item.opened_at IS NULL, NULL, recall.num)) AS opened,
+    count(DISTINCT iif(recall.reused = 1, recall.num, NULL)) AS reused
+FROM recall JOIN recall_item ON recall_item.recall = recall.num
+    JOIN item ON item.num = recall_item.item JOIN bucket ON bucket.id = item.bucket
+WHERE recall.at >= :since AND (:project IS NULL OR recall.project = :project) GROUP BY item.num
+ORDER BY reused DESC, opened DESC, recalled DESC, item.id LIMIT :top"""
+FIND_RECALL = "SELECT id FROM recall WHERE id = ?"
+LATEST_RECALL = """
+SELECT recall.id FROM recall JOIN client_session ON client_session.num = recall.session
+WHERE client_session.id = ? ORDER BY recall.at DESC, recall.num DESC LIMIT 1"""
+RECALLED_ITEMS = """
+SELECT recall.id, rank, item.id, bucket.kind, opened_at IS NOT NULL
+FROM recall JOIN recall_item ON recall_item.recall = recall.num
+    JOIN item ON item.num = recall_item.item JOIN bucket ON bucket.id = item.bucket
+WHERE recall.id IN (SELECT value FROM json_each(?)) ORDER BY recall.at, recall.num, rank"""
 
 # --- checking and repairing -------------------------------------------------------------------------------
 

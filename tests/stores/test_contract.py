@@ -19,7 +19,8 @@ from storing import ANALYZER, EVERYTHING, SPACE, doc, embed, fact, found, ids_of
 
 from grounded_mcp.entities import entity_id
 from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
-from grounded_mcp.stores.base import MAX_BATCH, Store
+from grounded_mcp.events import Caller, Met, Opened, Recalled, Reported
+from grounded_mcp.stores.base import MAX_BATCH, NotedItem, NotedRecall, NotedSession, Store
 from grounded_mcp.stores.rules import MAX_K, MAX_TERMS
 from grounded_mcp.values import (
     Clean,
@@ -249,7 +250,7 @@ def test_passage_ids_are_never_used_again(store: Store) -> None:
 # --- keyword search ---------------------------------------------------------------------------------------
 
 
-def test_any_term_may_match_and_more_terms_rank_higher(store: Store) -> None:
+def test_r3_any_term_may_match_and_more_terms_rank_higher(store: Store) -> None:
     store.save([fact("both", "green lever"), fact("one", "red lever"), fact("none", "red knob"), fact("pad", "x y z")])
     assert found(store, "green lever") == ["both", "one"]
 
@@ -304,7 +305,7 @@ def test_t15_a_term_is_never_syntax(store: Store, term: str) -> None:
     )
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_token_of_a_text_finds_it_and_no_piece_of_a_token_does(store: Store, text: str) -> None:
+def test_r2_every_token_of_a_text_finds_it_and_no_piece_of_a_token_does(store: Store, text: str) -> None:
     store.save([fact("f1", text)])
     tokens = set(ANALYZER.index(text))
     for token in tokens:
@@ -326,7 +327,7 @@ def test_case_19_every_tokenizer_query_hits_and_misses_what_it_must(store: Store
 # --- filters ----------------------------------------------------------------------------------------------
 
 
-def test_kinds_and_scopes_bound_both_lanes(store: Store) -> None:
+def test_r4_kinds_and_scopes_bound_both_lanes(store: Store) -> None:
     store.save([fact("f-global", "lever"), fact("f-a", "lever", "project:a"), doc("d-a", "lever", scope="project:a")])
     for item_id in ("f-global", "f-a", "doc_d-a"):
         embed(store, item_id, EAST)
@@ -386,7 +387,7 @@ def test_t23_case_60_a_crowded_project_never_hides_another(store: Store) -> None
 # --- vectors ----------------------------------------------------------------------------------------------
 
 
-def test_similarity_is_the_cosine_and_the_nearest_come_first(store: Store) -> None:
+def test_r4_similarity_is_the_cosine_and_the_nearest_come_first(store: Store) -> None:
     store.save([fact("east", "e"), fact("between", "b"), fact("west", "w")])
     embed(store, "west", WEST)
     embed(store, "between", unit(1, 1, 0, 0))
@@ -403,7 +404,7 @@ def test_equally_near_passages_are_ordered_by_id(store: Store) -> None:
     assert near(store, EAST, k=7) == [f"f{n}" for n in range(7)]
 
 
-def test_the_nearest_of_many_are_those_of_an_exact_search(store: Store) -> None:
+def test_r4_the_nearest_of_many_are_those_of_an_exact_search(store: Store) -> None:
     source, space = random.Random(7), Space("model-b", 32)
     centres = [[source.gauss(0, 1) for _ in range(32)] for _ in range(20)]
     near_one = lambda: unit(*(x + source.gauss(0, 0.6) for x in source.choice(centres)))  # noqa: E731
@@ -704,7 +705,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
         store.scopes()
 
 
-def test_what_a_store_of_another_order_answers_is_the_same(open_store: Open) -> None:
+def test_r17_what_a_store_of_another_order_answers_is_the_same(open_store: Open) -> None:
     """R17: the answers depend on what is stored, not on when it was."""
     source = random.Random(3)
     texts = [" ".join(source.choices(["lever", "knob", "dial", "gear"], k=source.randint(1, 9))) for _ in range(60)]
@@ -929,3 +930,109 @@ def test_t23_the_filter_acts_inside_a_search_by_entity(store: Store) -> None:
     assert naming(store, "kb-4156", where("project:c")) == []
     store.save([fact("a", "KB-4156", "project:c", updated_at=9.0)])
     assert (naming(store, "kb-4156", where("project:c")), naming(store, "kb-4156", where(since=6.0))) == (["a"], ["a"])
+
+
+# --- telemetry --------------------------------------------------------------------------------------------
+
+AGENT = Caller("s1", "claude-code", "ground_recall")
+
+
+def recall_of(id: str, *items: str, caller: Caller = AGENT, **fields: Any) -> Recalled:
+    return Recalled(**{"at": 100.0, "caller": caller, "id": id, "project": "a", "items": items, **fields})
+
+
+def test_what_happened_comes_back_in_counters_by_session(store: Store) -> None:
+    store.save([fact("f1", "lever"), fact("f2", "wheel")])
+    event = recall_of("r1", "f2", "f1", intent="repair", asked="hybrid", mode="lexical", degraded="slow")
+    timed = replace(event, embed_ms=1.5, db_ms=2.0, rerank_ms=0.5, total_ms=4.0)
+    store.note(
+        [Met(90.0, Caller("s2"), "a"), timed, Opened(110.0, AGENT, "f1"), Reported(120.0, AGENT, "r1", True)],
+        keep_from=0,
+    )
+    noted = store.noted(0.0, top=5)
+    assert noted.sessions == (NotedSession("s2", "", 90.0, 90.0), NotedSession("s1", "claude-code", 100.0, 120.0))
+    times = (1.5, 2.0, 0.5, 4.0)
+    how = ("ground_recall", "a", "repair", "hybrid", "lexical", "slow")
+    assert noted.recalls == (NotedRecall("r1", "s1", 100.0, *how, *times, results=2, opened=1, reused=True),)
+    assert noted.items == (NotedItem("f1", "fact", 1, 1, 1), NotedItem("f2", "fact", 1, 0, 1))
+    assert [tuple(each) for each in store.recalled_items(["r1"])] == [
+        ("r1", 1, "f2", "fact", False),
+        ("r1", 2, "f1", "fact", True),
+    ]
+
+
+def test_opening_counts_for_the_latest_recall_of_that_session_which_named_the_item(store: Store) -> None:
+    store.save([fact("f1", "lever"), fact("f2", "wheel")])
+    other = replace(AGENT, session="s2")
+    recalls = [recall_of("r1", "f1"), recall_of("r2", "f1"), recall_of("r3", "f2"), recall_of("r4", "f1", caller=other)]
+    store.note([*recalls, Opened(110.0, AGENT, "f1"), Opened(111.0, AGENT, "nothing")], keep_from=0)
+    assert {each.id: each.opened for each in store.noted(0.0).recalls} == {"r1": 0, "r2": 1, "r3": 0, "r4": 0}
+
+
+def test_the_latest_recall_of_a_session_and_one_by_its_id_are_found(store: Store) -> None:
+    store.note([recall_of("r1"), recall_of("r2"), recall_of("r3", caller=replace(AGENT, session="s2"))], keep_from=0)
+    assert store.find_recall(session="s1") == "r2"
+    assert (store.find_recall(id="r3"), store.find_recall(id="r4"), store.find_recall(session="s9")) == (
+        "r3",
+        None,
+        None,
+    )
+
+
+def test_a_recall_that_is_noted_twice_counts_once_and_the_last_report_stands(store: Store) -> None:
+    report = Reported(120.0, AGENT, "r1", True)
+    store.note([recall_of("r1"), recall_of("r1"), report, replace(report, reused=False)], keep_from=0)
+    assert [(each.id, each.reused) for each in store.noted(0.0).recalls] == [("r1", False)]
+
+
+def test_what_is_older_than_is_kept_goes_in_passing(store: Store) -> None:
+    store.save([fact("f1", "lever")])
+    store.note([recall_of("old", "f1"), Met(100.0, Caller("gone"), "a")], keep_from=0)
+    store.note([recall_of("new", "f1", at=200.0)], keep_from=150.0)
+    noted = store.noted(0.0, top=5)
+    assert [each.id for each in noted.recalls] == ["new"]
+    assert [each.id for each in noted.sessions] == ["s1"]
+    assert noted.items == (NotedItem("f1", "fact", 1, 0, 0),)
+
+
+def test_case_61_forgetting_an_item_takes_its_rows_and_the_words_that_found_it(open_store: Open) -> None:
+    store = open_store()
+    store.save([fact("f1", "the lever is green"), fact("f2", "wheel")])
+    events = [recall_of("r1", "f1", "f2", query="which lever is green"), recall_of("r2", "f2", query="which wheel")]
+    store.note(events, keep_from=0)
+    store.delete(["f1"])
+    assert [each.item for each in store.recalled_items(["r1", "r2"])] == ["f2", "f2"]
+    assert [(each.id, each.results) for each in store.noted(0.0).recalls] == [("r1", 2), ("r2", 1)]
+    assert b"which lever" not in held(store)
+    assert b"which wheel" in held(store)
+
+
+def test_case_61_what_was_forgotten_before_it_was_noted_is_not_noted(open_store: Open) -> None:
+    store = open_store()
+    store.save([fact("f2", "wheel")])
+    store.note([recall_of("r1", "f1", "f2", query="which lever is green")], keep_from=0)
+    assert [tuple(each) for each in store.recalled_items(["r1"])] == [("r1", 2, "f2", "fact", False)]
+    assert b"which lever" not in held(store)
+
+
+def test_what_could_not_be_noted_is_counted(store: Store) -> None:
+    store.note([], keep_from=0, dropped=3)
+    store.note([], keep_from=0, dropped=4)
+    assert store.noted(0.0).dropped == 7
+
+
+def test_case_60_what_was_noted_of_one_project_is_told_without_another(store: Store) -> None:
+    store.save([fact("f1", "lever"), fact("f2", "wheel")])
+    other = Caller("s2", "agent", "ground_recall")
+    mine, theirs = recall_of("r1", "f1"), recall_of("r2", "f2", caller=other, project="b")
+    store.note([mine, theirs, Met(100.0, Caller("s3"), "b")], keep_from=0)
+    noted = store.noted(0.0, project="a", top=5)
+    assert [each.id for each in noted.sessions] == ["s1"]
+    assert [each.id for each in noted.recalls] == ["r1"]
+    assert [each.id for each in noted.items] == ["f1"]
+    assert [each.id for each in store.noted(0.0, project="b").sessions] == ["s2", "s3"]
+
+
+def held(store: Any) -> bytes:
+    """Every byte of the store's files."""
+    return b"".join(path.read_bytes() for path in sorted(store.path.parent.iterdir()))

@@ -33,7 +33,7 @@ def test_a_search_sees_what_another_process_added_changed_and_deleted(sqlite: Op
     assert near(mine, NORTH) == []
 
 
-def test_both_ways_of_searching_return_the_same_hits_and_scores(sqlite: Open) -> None:
+def test_r17_both_ways_of_searching_return_the_same_hits_and_scores(sqlite: Open) -> None:
     source = random.Random(5)
     space = Space("m", 32)
     cached, swept = sqlite(), sqlite(options=StoreOptions(vector_cache_mb=0))

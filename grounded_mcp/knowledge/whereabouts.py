@@ -1,0 +1,70 @@
+"""Which project does a caller mean, and what does that admit? Names as callers write them into scopes as stored (R9).
+
+Knows nothing about what is asked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grounded_mcp.errors import InputError
+from grounded_mcp.ingest.redact import Redactor, clean_project
+from grounded_mcp.project import canonical_scope, identify, known_project
+from grounded_mcp.recall.scope import ANY_PROJECT, admit
+from grounded_mcp.stores.base import Store
+from grounded_mcp.values import GLOBAL_SCOPE, Project, ScopeFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """The current project among those that the store knows. ``root``: its folder by its real name."""
+
+    store: Store
+    redactor: Redactor
+    project: Project
+    root: Path
+    hostname: str
+    environment: Mapping[str, str] | None
+
+    def scope(self, written: str) -> str:
+        """A fact's scope as it is stored. Raises: InputError."""
+        return canonical_scope(written, self.project, self.store.projects(), hostname=self.hostname)
+
+    def filter(self, project: str | None, fact_scopes: Sequence[str] | None) -> ScopeFilter:
+        """What a recall admits. Raises: InputError for what cannot be a project or a scope; StoreError."""
+        known = self.store.projects()
+        declared = None if project in (None, "", ANY_PROJECT) else self._declared(project or "", known)
+        named = None
+        if fact_scopes is not None:
+            here = declared or self.project
+            named = [canonical_scope(each, here, known, hostname=self.hostname) for each in fact_scopes]
+        return admit(
+            self.project,
+            declared=declared,
+            fact_scopes=named,
+            stored=self.store.scopes(),
+            known=known,
+            anywhere=project == ANY_PROJECT,
+        )
+
+    def one(self, name: str | None) -> Project:
+        """The project of a name; the current one without a name. Raises: InputError; StoreError."""
+        if name == ANY_PROJECT:
+            remedy = "Name one project, or leave it out for the current one; ground_recall searches all."
+            raise InputError("project", "* is not a project.", remedy)
+        return self._declared(name, self.store.projects()) if name else self.project
+
+    def nothing_stored(self, scope: ScopeFilter) -> str | None:
+        """An empty answer from a project that was never indexed is not an answer about the question."""
+        if scope.others is None or not self.store.scopes().isdisjoint(scope.others - {GLOBAL_SCOPE}):
+            return None
+        names = ", ".join(sorted(scope.others - {GLOBAL_SCOPE}))
+        return f"Nothing is stored for {names} yet. Run `grounded-mcp sync` in its folder."
+
+    def _declared(self, name: str, known: Sequence[Project]) -> Project:
+        found = known_project(name, known)
+        if found is not None:
+            return found
+        return clean_project(identify(self.root, explicit=name, env=self.environment), self.redactor)

@@ -1,0 +1,1 @@
+"""Who is told what happened: each a callable that takes an event."""
