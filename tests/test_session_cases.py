@@ -312,6 +312,14 @@ def test_case_16_what_a_writer_appends_during_imports_is_stored_exactly_once(tmp
 # --- several importers, several users (26, 63) ------------------------------------------------------------
 
 
+DYING = (
+    "import os, sys; from pathlib import Path; from grounded_mcp.stores.sqlite import SqliteStore\n"
+    "from grounded_mcp.text import Analyzer; store = SqliteStore(Path(sys.argv[1]), Analyzer())\n"
+    "held = store.lease('sessions', 3600); held.__enter__(); os._exit(0)"
+)
+"""Ends without giving back the lease of an import."""
+
+
 def test_case_26_two_importers_at_once_store_everything_once_and_one_says_why_it_did_not(
     command: Command, home: Path, project: Path
 ) -> None:
@@ -343,11 +351,11 @@ def test_case_26_two_importers_at_once_store_everything_once_and_one_says_why_it
     assert sync(command)["busy"] is True
     assert "another process is importing" in command("sync", "--sessions", "--no-vectors").stdout.casefold()
     with closing(apsw.Connection(str(command.home / "memory.db"))) as db:
-        host = os.uname().nodename if hasattr(os, "uname") else ""
-        ours = list(db.execute("SELECT host FROM lease"))
-        assert ours == [("x",)]
-        db.execute("UPDATE lease SET host = ?, pid = 2147483646", (host,))
-        db.execute("UPDATE lease SET expires = 1")
+        db.execute("DELETE FROM lease")
+    subprocess.run(
+        [sys.executable, "-c", DYING, str(command.home / "memory.db")], env=command.environment(), check=True
+    )
+    assert stored(command, "SELECT name FROM lease") == [("sessions",)]
     assert claude(sync(command))["sessions"] == 1
 
 

@@ -359,3 +359,14 @@ def test_a_project_that_was_only_imported_can_be_named(command: Command, home: P
     sync(command, "--all-projects")
     assert len(recalled(command, "ferry timetable Sundays", "--project", "boatyard")) == 1
     assert recalled(command, "ferry timetable Sundays") == []
+
+
+def test_a_database_that_cannot_be_read_is_counted_with_the_reason(command: Command, tmp_path: Path) -> None:
+    database = tmp_path / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"not a database " * 300)
+    env = {"XDG_DATA_HOME": str(tmp_path / "share")}
+    found = command.json("sync", "--sessions", "--no-vectors", env=env)["sessions"]["agents"]["opencode"]
+    assert (found["failed"], found["problems"]) == (1, ["opencode.db is not an SQLite database"])
+    shown = command("sync", "--sessions", "--no-vectors", env=env).stdout
+    assert "unreadable: opencode.db is not an SQLite database" in shown

@@ -200,6 +200,7 @@ def _sessions(report: SessionReport) -> list[str]:
             lines.append(
                 f"  skipped {count:,} of {each.records:,} records: {reason}" + (f" ({where})" if where else "")
             )
+        lines += [f"  unreadable: {one_line(problem)}" for problem in each.problems]
         others = {"already in another session": each.copies, "not checked for secrets": each.unchecked}
         lines += [f"  left out: {count:,} {reason}" for reason, count in others.items() if count]
         if each.redactions:

@@ -31,6 +31,8 @@ did in past sessions, kept locally. {UNTRUSTED}
 - Before you answer or decide anything about this project that is not in the conversation (conventions, decisions, \
 past problems, names, hosts, versions, how to build, test or deploy), call ground_recall with the question in your \
 own words, identifiers spelled as they are.
+- get_project_memory gives the project's verified scripts and recent sessions and, with query and intent, what was \
+learnt, each with its evidence.
 - A card is a snippet. Call open_memory with its `open` pointer when you need the rest.
 - When ground_recall says `empty: true`, say that nothing is known rather than guess. `degraded: true` means that \
 only keywords were searched.

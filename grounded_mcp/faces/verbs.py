@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import GroundedError
-from grounded_mcp.events import COMMAND_LINE
 from grounded_mcp.faces import evaluate
 
 if TYPE_CHECKING:
+    from grounded_mcp.events import Caller
     from grounded_mcp.memory import Memory
     from grounded_mcp.settings import Settings
     from grounded_mcp.values import Status
@@ -90,7 +90,7 @@ def recall(args: argparse.Namespace) -> None:
             since=args.since,
             until=args.until,
             trace=args.explain,
-            caller=replace(COMMAND_LINE, tool="recall"),
+            caller=_caller("recall"),
         )
     envelope = recall_envelope(found, _settings(args).render)
     text = terminal.recalled(found) if sys.stdout.isatty() else recall_text(envelope, trace=False)
@@ -110,7 +110,7 @@ def _project_memory(args: argparse.Namespace) -> None:
             intent=args.intent,
             mode=args.mode,
             limit=args.limit,
-            caller=replace(COMMAND_LINE, tool="recall"),
+            caller=_caller("recall"),
         )
     envelope = project_memory_envelope(found, _settings(args).render)
     _report(args, envelope, project_memory_text(envelope))
@@ -175,7 +175,7 @@ def open_(args: argparse.Namespace) -> None:
     from grounded_mcp.render import opened_envelope, opened_text
 
     with _memory(args, create=False) as memory:
-        result = memory.open(args.id, offset=args.offset, caller=replace(COMMAND_LINE, tool="open"))
+        result = memory.open(args.id, offset=args.offset, caller=_caller("open"))
     envelope = opened_envelope(result)
     _report(args, envelope, terminal.opened(result) if sys.stdout.isatty() else opened_text(envelope))
 
@@ -281,6 +281,12 @@ def _memory(args: argparse.Namespace, path: Path | None = None, *, create: bool 
     settings = _settings(args, path)
     with closing(open_memory(settings, cwd=settings.project_dir, create=create)) as memory:
         yield memory
+
+
+def _caller(tool: str) -> Caller:
+    from grounded_mcp.events import COMMAND_LINE
+
+    return replace(COMMAND_LINE, tool=tool)
 
 
 def _report(args: argparse.Namespace, data: Mapping[str, object], text: str) -> None:

@@ -52,6 +52,8 @@ class AgentReport:
     elsewhere: int = 0
     """Of other projects than the one that was asked for."""
     failed: int = 0
+    problems: list[str] = field(default_factory=list)
+    """Why transcripts could not be read: of the first three."""
     sessions: int = 0
     """Sessions stored or brought up to date."""
     exchanges: int = 0
@@ -165,8 +167,10 @@ class _Import:
         else:
             try:
                 self._save(source, Reading(self._desk, reader, transcript, source, held).read(step), report)
-            except OSError:
+            except OSError as error:
                 report.failed += 1
+                why = f"{transcript.path.name}: {error.strerror}" if error.strerror else str(error)
+                report.problems += [why] if len(report.problems) < MAX_EXAMPLES else []
 
     def _save(self, source: str, result: Result, report: AgentReport) -> None:
         """One transaction, unless a session is so long that it takes several: then its checkpoint comes last."""
