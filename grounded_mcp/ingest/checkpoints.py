@@ -106,7 +106,8 @@ class Ledger:
         self._checkpoints[source] = checkpoint
         agent = source.partition(":")[0]
         for session, reached in checkpoint.sessions.items():
-            self._sessions.add((agent, session))
+            if not checkpoint.elsewhere:  # it was looked at, and not read
+                self._sessions.add((agent, session))
             if reached.item:
                 self._sources[reached.item] = source
             for mark in (*reached.seen, *reached.last):

@@ -26,8 +26,13 @@ from grounded_mcp.values import Item, Passage, Project, Record
 
 READING = "1"
 """Raised when transcripts are read differently: then all of them are read again."""
+COPYING = frozenset({"specstory"})
+"""Tools that write other agents' sessions once more, under the same ids. The agent's own transcript is worth more."""
 UNCHECKED = "[text left out: it could not be checked for secrets]"
 MAX_SCRIPT_BYTES = 1_048_576
+
+_Before = tuple[str, Reached] | None
+"""The one session of a transcript by the agent's id, and how far it was read."""
 
 Locate = Callable[[str], Project]
 """The project that a recorded working directory belongs to."""
@@ -88,9 +93,10 @@ class Reading:
         self._transcript = transcript
         self._source = source
         self._held = held
-        self._before = _only(held)
+        self._before, self._passages = self._from_the_store(_only(held))
         self._conversations: dict[str, Conversation] = {}
         self._projects: dict[str, Project | None] = {}
+        self._scopes: dict[str, str] = {}
         self._result = Result(transcript.path.name, Checkpoint(transcript.stamp, desk.rules), Tally())
 
     def read(self, step: Callable[[int], None]) -> Result:
@@ -129,17 +135,18 @@ class Reading:
     def _conversation(self, session: str) -> Conversation:
         if session not in self._conversations:
             before = self._before[1] if self._before and self._before[0] == session else None
-            stored = self._stored(before) if before else ()
-            if before and not stored and before.turn > 1:  # it was forgotten, or another program was at the store
-                before = None
-            self._conversations[session] = Conversation(session, self._clean, before, stored)
+            passages = self._passages if before else ()
+            self._conversations[session] = Conversation(session, self._clean, before, passages)
         return self._conversations[session]
 
-    def _stored(self, before: Reached) -> tuple[Passage, ...]:
+    def _from_the_store(self, before: _Before) -> tuple[_Before, tuple[Passage, ...]]:
+        """Where an earlier reading got to, with what it stored; nothing, if that is gone: then all is read again."""
+        if before is None:
+            return None, ()
         try:
-            return self._desk.store.item(before.item)[1]
+            return before, self._desk.store.item(before[1].item)[1]
         except NotFound:
-            return ()
+            return None, ()
 
     def _converse(self, conversation: Conversation, events: Iterable[Event], step: Callable[[int], None]) -> bool:
         """Take the exchanges in; False when they belong to another project than the one that is asked for."""
@@ -147,8 +154,7 @@ class Reading:
         turns = conversation.turns(events)
         for exchange in exchanges(turns, self._clean, number=conversation.next_number, turn=conversation.next_turn):
             project = self._project(conversation)
-            scope = project.scope if project else None
-            if self._desk.scope is not None and scope != self._desk.scope:
+            if self._desk.scope not in (None, self._scope(conversation)):
                 return False
             is_copy = self._desk.ledger.is_copy(mark_of(exchange), item)
             self._result.copies += is_copy
@@ -162,6 +168,14 @@ class Reading:
         if session not in self._projects:
             self._projects[session] = self._located(session, conversation.folder)
         return self._projects[session]
+
+    def _scope(self, conversation: Conversation) -> str:
+        """Where it belongs in the store, which holds no secret, in a project's key either."""
+        session, project = conversation.session, self._project(conversation)
+        if session not in self._scopes:
+            clean = clean_project(project, self._desk.redactor) if project else None
+            self._scopes[session] = clean.scope if clean else f"agent:{self._reader.agent}"
+        return self._scopes[session]
 
     def _located(self, session: str, cwd: str) -> Project | None:
         """A session stays where it was first found, when its folder is gone: a worktree that was removed has no
@@ -181,9 +195,7 @@ class Reading:
         """The records of one conversation, and where the next reading of it goes on."""
         agent, result, desk = self._reader.agent, self._result, self._desk
         item_id = desk.ledger.item(agent, session, self._source)
-        project = self._project(conversation)
-        clean = clean_project(project, desk.redactor) if project else None
-        scope = clean.scope if clean else f"agent:{agent}"
+        project, scope = self._project(conversation), self._scope(conversation)
         result.exchanges += conversation.exchanges
         if result.elsewhere or not conversation.passages or desk.tombstones.has(item_id):
             result.empty += not result.elsewhere and not conversation.passages
@@ -193,7 +205,8 @@ class Reading:
         before = self._before[1] if self._before and self._before[0] == session else None
         item = self._where_it_was(conversation.item(item_id, agent, scope, self._modified, self._extra(project)))
         result.sessions += 1
-        result.projects += [replace(clean, branch=None, worktree=None)] if clean else []
+        if project:
+            result.projects.append(replace(clean_project(project, desk.redactor), branch=None, worktree=None))
         result.retract[item_id] = before.number if before else 0
         held = self._held.sessions.get(session) if self._held else None
         gone = set(held.episodes if held else ()) - set(conversation.tried)
@@ -223,7 +236,8 @@ class Reading:
         return {"source": path, "worktree": self._clean(worktree or "")}
 
     def _is_copied_from_another_agent(self, session: str) -> bool:
-        return self._desk.ledger.has_elsewhere(self._reader.agent, session)
+        agent = self._reader.agent
+        return agent in COPYING and self._desk.ledger.has_elsewhere(agent, session)
 
     @cached_property
     def _modified(self) -> float:
@@ -244,7 +258,7 @@ class Reading:
         return cleaned.text
 
 
-def _only(held: Checkpoint | None) -> tuple[str, Reached] | None:
+def _only(held: Checkpoint | None) -> _Before:
     """The one session of a transcript that may be read on; several are read again as a whole."""
     sessions = list(held.sessions.items()) if held else []
     return sessions[0] if len(sessions) == 1 and sessions[0][1].item else None
