@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from grounded_mcp.background import Drain
+from grounded_mcp.accounts import Status
 from grounded_mcp.dossier import ProjectMemory
 from grounded_mcp.events import Caller
 from grounded_mcp.git import released
@@ -25,7 +25,7 @@ from grounded_mcp.ingest.sessions import Progress as SessionProgress
 from grounded_mcp.ingest.sessions import SessionOptions, SessionReport, sync_sessions
 from grounded_mcp.ingest.transcripts.readers import readers
 from grounded_mcp.ingest.transcripts.turns import Machine
-from grounded_mcp.ingest.vectors import BackfillReport, backfill, mismatch, reset
+from grounded_mcp.ingest.vectors import BackfillReport, mismatch
 from grounded_mcp.knowledge.confidence import ConfidenceOptions
 from grounded_mcp.knowledge.correction import Claims, let_go
 from grounded_mcp.knowledge.freshness import Freshness
@@ -47,12 +47,10 @@ from grounded_mcp.recall.pipeline import Ports, RecallOptions, recall
 from grounded_mcp.recall.scope import everything
 from grounded_mcp.stores.base import Store
 from grounded_mcp.text import Analyzer
-from grounded_mcp.values import Project, Recall, Status
+from grounded_mcp.upkeep import Upkeep
+from grounded_mcp.values import Project, Recall
 
 MAX_HISTORY = 20
-
-MODEL_WAIT_S = 60.0
-"""The longest that dropping all vectors waits for the model that is to make them again; it loads in about 2 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Memory:
         self._lessons = LearningWriter(
             self._claims, writer, options.learnings, self._freshness(self._worktree), self._worktree, self.project
         )
-        self._drain: Drain | None = None
+        self._upkeep = Upkeep(store, embedder, reranker, options.batch_size)
 
     @property
     def embedder(self) -> GuardedEmbedder | None:
@@ -244,7 +242,7 @@ class Memory:
         statement = Statement(text, self._where.scope(said), importance, pinned, topic_key)
         self._store.register(self.project, self._clock())
         remembered = self._writer.write(statement, self._clock(), replaces, self._claims.beside)
-        self._nudge()
+        self._upkeep.nudge()
         return replace(remembered, vector="pending" if self._embedder else "off")
 
     def record_learning(
@@ -265,7 +263,7 @@ class Memory:
         self._store.register(self.project, self._clock())
         lesson = Lesson(claim, outcome, script, command, supports, contradicts, note)
         learned = self._lessons.write(lesson, self._clock())
-        self._nudge()
+        self._upkeep.nudge()
         return replace(learned, vector="pending" if self._embedder and learned.item else "off")
 
     def sync_documents(self, progress: Callable[[Progress], None] | None = None, *, reread: bool = False) -> SyncReport:
@@ -311,7 +309,7 @@ class Memory:
             scope=None if all_projects else self.project.scope,
             reread=reread,
         )
-        self._nudge()
+        self._upkeep.nudge()
         return found
 
     def compact(self, *, all_projects: bool = False, older_than: float | None = None) -> CompactReport:
@@ -324,7 +322,7 @@ class Memory:
             options = replace(options, archive_after_days=older_than)
         scopes = None if all_projects else (self.project.scope,)
         report = compact(self._store, options, self._clock(), scopes=scopes)
-        self._nudge()
+        self._upkeep.nudge()
         return report
 
     def forget(self, *ids: str, action: str = "delete", reason: str = "") -> Forgotten:
@@ -341,56 +339,27 @@ class Memory:
         stop: Callable[[], bool] = lambda: False,
     ) -> BackfillReport | None:
         """Embed what has no vector yet; None where vectors are off."""
-        if self._embedder is None:
-            return None
-        return backfill(self._store, self._embedder, batch_size=self._options.batch_size, progress=progress, stop=stop)
+        return self._upkeep.fill(progress, stop)
 
     def reset_vectors(self) -> int:
-        """Drop every vector, so that ``fill_vectors`` makes them with the configured model.
-
-        From then on the vectors of any other model are refused. Raises, with nothing dropped: ModelError when the model
-        does not load; StoreBusy while another process fills in vectors; StoreError.
-        """
-        self.wait_ready(MODEL_WAIT_S)
-        space = self._embedder.space if self._embedder else None
-        return reset(self._store, space)
+        """Drop every vector, so that ``fill_vectors`` makes them with the configured model. Raises: see ``Upkeep``."""
+        return self._upkeep.reset()
 
     # --- living -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Load the model, and fill vectors in the background from now on. Returns at once."""
-        if self._embedder is not None and self._drain is None:
-            self._embedder.start()
-            self._drain = Drain(self._fill)
-            self._drain.nudge()
-        if self._reranker is not None:
-            self._reranker.start()
+        """Load the models, and fill vectors in the background from now on. Returns at once."""
+        self._upkeep.start()
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the models to load; True where there are none. For callers that would rather wait than degrade."""
-        if self._reranker is not None:
-            self._reranker.wait_ready(seconds)
-        return self._embedder is None or self._embedder.wait_ready(seconds)
+        return self._upkeep.wait_ready(seconds)
 
     def close(self) -> None:
         """Stop background work at its next batch and release the store."""
-        if self._drain is not None:
-            self._drain.stop()
-        for model in (self._embedder, self._reranker):
-            if model is not None:
-                model.close()
+        self._upkeep.close()
         self._journal.close()
         self._store.close()
-
-    def _nudge(self) -> None:
-        """There is something new to embed."""
-        if self._drain is not None:
-            self._drain.nudge()
-
-    def _fill(self, stop: Callable[[], bool]) -> str | None:
-        """Fill in vectors if any are missing; why some still are, if anything is wrong."""
-        report = self.fill_vectors(stop=stop)
-        return report.reason if report else None
 
     def _released(self, version: str) -> float | None:
         """When a version came out, by the project's tags."""

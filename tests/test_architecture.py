@@ -17,11 +17,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "trust", "faces.options"),  # the server's knobs are plain data that config collects
     ("values", "tokens", "when", "inert", "git"),
     ("wordshapes",),
-    ("text", "entities", "project", "reading", "outcomes", "dossier", "events", "background"),
+    ("text", "entities", "project", "reading", "accounts", "outcomes", "dossier", "events", "background"),
     ("stores.base", "models.base"),
     ("stores", "models"),
     ("ingest", "recall", "render", "listeners"),
-    ("knowledge",),
+    ("knowledge", "upkeep"),
     ("memory",),
     ("config",),
     ("settings",),
@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 PURE = (
-    *("trust", "outcomes", "dossier"),
+    *("trust", "accounts", "outcomes", "dossier"),
     *("errors", "values", "tokens", "text", "inert", "when", "reading", "render", "ingest.chunks", "faces.terminal"),
     *("entities", "wordshapes", "evaluation.metrics", "recall.graph"),
     *("recall.ask", "recall.fusion", "recall.gist", "recall.pressure", "recall.scope", "recall.shape"),

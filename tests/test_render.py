@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grounded_mcp.accounts import Status, StoreInfo
 from grounded_mcp.inert import CLOSE, OPEN
 from grounded_mcp.outcomes import Remembered
 from grounded_mcp.reading import Opened
@@ -46,8 +47,6 @@ from grounded_mcp.values import (
     ScopeFilter,
     Space,
     Stats,
-    Status,
-    StoreInfo,
     Vote,
 )
 from tests.candidates import RENDER, candidate, item, recall

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from grounded_mcp.accounts import Status, Usage
 from grounded_mcp.inert import printable
 from grounded_mcp.ingest.compact import CompactReport
 from grounded_mcp.ingest.documents import SyncReport
@@ -16,7 +17,7 @@ from grounded_mcp.ingest.vectors import BackfillReport
 from grounded_mcp.outcomes import Forgotten, Learned, Remembered
 from grounded_mcp.reading import Opened
 from grounded_mcp.render import EMPTY, NO_WORDS, cut_around, matched_terms
-from grounded_mcp.values import Candidate, PassageId, Recall, Status, Usage
+from grounded_mcp.values import Candidate, PassageId, Recall
 from grounded_mcp.when import iso
 
 EXPLAINED = 10

@@ -19,10 +19,10 @@ from grounded_mcp.errors import GroundedError
 from grounded_mcp.faces import evaluate
 
 if TYPE_CHECKING:
+    from grounded_mcp.accounts import Status
     from grounded_mcp.events import Caller
     from grounded_mcp.memory import Memory
     from grounded_mcp.settings import Settings
-    from grounded_mcp.values import Status
 
 MODEL_WAIT_S = 60.0
 """A person at a terminal would rather wait for the model than get a degraded answer; it loads in about 2 s."""
@@ -226,8 +226,8 @@ def stats(args: argparse.Namespace) -> None:
 
 def _nothing_yet(settings: Settings) -> Status:
     """The status of a store that nobody has made yet; asking makes none."""
+    from grounded_mcp.accounts import Status, StoreInfo
     from grounded_mcp.assemble import find_project
-    from grounded_mcp.values import Status, StoreInfo
 
     told = "There is no store yet: `grounded-mcp sync` or `grounded-mcp remember` makes one."
     return Status(

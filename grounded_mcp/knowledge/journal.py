@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable
 
 from grounded_mcp import events
+from grounded_mcp.accounts import Usage
 from grounded_mcp.errors import NotFound
 from grounded_mcp.events import Caller, Listener
 from grounded_mcp.knowledge import graph, reuse
 from grounded_mcp.listeners.telemetry import DAY, Telemetry
 from grounded_mcp.stores.base import Store
-from grounded_mcp.values import Recall, Usage
+from grounded_mcp.values import Recall
 from grounded_mcp.when import parse_time
 
 SINCE = "30d"

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from grounded_mcp.accounts import Usage
 from grounded_mcp.events import COMMAND_LINE
 from grounded_mcp.stores.base import Noted, NotedItem, NotedRecall, NotedSession
-from grounded_mcp.values import Usage
 
 MEMORY_TOOL = "get_project_memory"
 """The tool that the rate is about (P5)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from grounded_mcp.accounts import Status, Usage
 from grounded_mcp.inert import inert, wrap
 from grounded_mcp.reading import Opened, Provenance, Seen
 from grounded_mcp.render.cards import (
@@ -22,7 +23,7 @@ from grounded_mcp.render.cards import (
 )
 from grounded_mcp.render.recalled import GUIDANCE, MIN_SNIPPET, RenderOptions
 from grounded_mcp.render.snippet import cut_around
-from grounded_mcp.values import Item, Status, Usage
+from grounded_mcp.values import Item
 from grounded_mcp.when import iso
 
 MAX_ATTRIBUTES = 24

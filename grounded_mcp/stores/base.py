@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.entities import EntityId
 from grounded_mcp.events import Event
 from grounded_mcp.values import (
@@ -29,7 +30,6 @@ from grounded_mcp.values import (
     Space,
     State,
     StoredPassage,
-    StoreInfo,
     Tally,
     Vector,
 )

@@ -17,6 +17,7 @@ from typing import cast
 
 import apsw
 
+from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import StoreError
 from grounded_mcp.events import Event
@@ -52,7 +53,6 @@ from grounded_mcp.values import (
     Space,
     State,
     StoredPassage,
-    StoreInfo,
     Tally,
     Vector,
 )
