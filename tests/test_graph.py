@@ -126,7 +126,7 @@ def ask(store: SqliteStore, text: str) -> list[tuple[Kind, list[str]]]:
     query = Query(text, ("session", "doc"), "lexical", 10, 0.0, ScopeFilter(None, None, "none"))
     words = lanes.lexical(store, Analyzer().query(text), query, DEPTHS)
     near = [Candidate(hit.passage, ranking.kind, 1.0, ()) for ranking in words for hit in ranking.hits]
-    found = lanes.graph(store, near, query, DEPTHS, OPTIONS)
+    found = lanes.graph(store, lanes.asked(query), lambda: near, query, DEPTHS, OPTIONS)
     assert {ranking.lane for ranking in found} == {"graph"}
     return [
         (ranking.kind, [store.fetch([hit.passage])[hit.passage].item.id for hit in ranking.hits]) for ranking in found

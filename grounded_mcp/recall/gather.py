@@ -6,6 +6,7 @@ graph lane starts from the best of the others.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -126,23 +127,26 @@ def gather(query: Query, ports: Ports, options: LaneOptions, watch: Watch) -> Ga
     if named is not None:
         rankings += lanes.temporal(ports.store, named, query, options.gather, fetch)
         watch.lap("temporal")
-    if options.fusion.weighs("graph"):
-        near = fuse(rankings, found.fusion)
-        linked = lanes.graph(ports.store, near, query, options.gather, options.graph, fetch)
+    asked = lanes.asked(query) if options.fusion.weighs("graph") else frozenset()
+    if asked:
+        near = functools.partial(fuse, rankings, found.fusion)
+        with ports.store.reading():
+            linked = lanes.graph(ports.store, asked, near, query, options.gather, options.graph, fetch)
         rankings += linked if any(ranking.hits for ranking in linked) else ()
         watch.lap("graph")
     return replace(found, rankings=rankings, window=named)
 
 
 def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watch: Watch, fetch: Fetch) -> Gathered:
-    waiting, fault = _begin(query, ports, options.min_coverage) if query.mode != "lexical" else (None, None)
-    words = ports.analyzer.query_words(query.text)
-    terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
-    if not words:  # noise has neighbours too
-        waiting = fault = None
-    watch.lap("prepare")
-    found = _by_words(terms, query, ports, options, fetch) if query.mode != "vector" or waiting is None else ()
-    watch.lap("lexical")
+    with ports.store.reading():
+        waiting, fault = _begin(query, ports, options.min_coverage) if query.mode != "lexical" else (None, None)
+        words = ports.analyzer.query_words(query.text)
+        terms = tuple(dict.fromkeys(term for word in words for term in word.terms))
+        if not words:  # noise has neighbours too
+            waiting = fault = None
+        watch.lap("prepare")
+        found = _by_words(terms, query, ports, options, fetch) if query.mode != "vector" or waiting is None else ()
+        watch.lap("lexical")
     near: tuple[Ranking, ...] = ()
     floor = None
     if waiting is not None:
@@ -150,7 +154,8 @@ def _by_words_and_meaning(query: Query, ports: Ports, options: LaneOptions, watc
             embedded, space, own_floor = waiting()
             watch.lap("embed")
             floor = own_floor if options.floor is None else options.floor
-            near = lanes.vector(ports.store, embedded, space, query, options.gather, floor, fetch)
+            with ports.store.reading():
+                near = lanes.vector(ports.store, embedded, space, query, options.gather, floor, fetch)
             watch.lap("vector")
         except (ModelError, StoreMismatch) as error:
             watch.lap("embed")

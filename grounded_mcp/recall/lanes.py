@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grounded_mcp import entities
-from grounded_mcp.entities import entity_id
+from grounded_mcp.entities import EntityId, entity_id
 from grounded_mcp.errors import ModelError, StoreMismatch
 from grounded_mcp.recall.graph import GraphOptions, best, related
 from grounded_mcp.recall.temporal import Window
@@ -158,28 +158,37 @@ def vector(
     return tuple(map(ranking, query.kinds))
 
 
+def asked(query: Query) -> frozenset[EntityId]:
+    """The entities that the query names: what the graph lane starts from."""
+    return frozenset(entity_id(entity.key) for entity in entities.asked(query.text))
+
+
 def graph(
     store: Store,
-    near: Sequence[Candidate],
+    asked: frozenset[EntityId],
+    others: Callable[[], Sequence[Candidate]],
     query: Query,
     depths: GatherOptions,
     options: GraphOptions,
     fetch: Fetch | None = None,
 ) -> tuple[Ranking, ...]:
-    """What shares an entity with the query, or with the best of what the other lanes found (R5); needs no model.
+    """What shares an entity that was ``asked`` for, or one of the best of the other lanes' hits (R5); needs no model.
 
-    ``near``: those lanes' hits, fused, best first. The first of them seed the hop; all of them are scored. A query
-    without an entity that the store knows finds nothing: the names that its hits share are as a rule not its subject.
+    ``others`` gives those lanes' hits, fused, best first. The first of them seed the hop; all of them are scored. A
+    query without an entity that the store knows finds nothing: the names that its hits share are as a rule not its
+    subject.
     """
-    asked = frozenset(entity_id(entity.key) for entity in entities.asked(query.text))
-    if not asked:
+    direct = {kind: store.mentions(sorted(asked), _named(kind, query), options.common) for kind in query.kinds}
+    if not any(direct.values()):
         return tuple(Ranking("graph", kind) for kind in query.kinds)
+    near = others()
     seeds = [candidate.id for candidate in near[: options.seeds]]
     named = store.entities_of(seeds)
-    wanted = sorted(asked.union(*(named.get(seed, ()) for seed in seeds)))
-    mentions = {kind: store.mentions(wanted, _named(kind, query), options.common) for kind in query.kinds}
-    if not any(asked & known.keys() for known in mentions.values()):
-        return tuple(Ranking("graph", kind) for kind in query.kinds)
+    further = sorted(set().union(*(named.get(seed, ()) for seed in seeds)) - asked)
+    mentions = {
+        kind: {**known, **store.mentions(further, _named(kind, query), options.common)}
+        for kind, known in direct.items()
+    }
     if any(len(known.get(entity, ())) > options.common for known in mentions.values() for entity in asked):
         named = store.entities_of([candidate.id for candidate in near])
     rankings = []

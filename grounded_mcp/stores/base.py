@@ -346,6 +346,13 @@ class Store(Protocol):
         """What these recalls returned and is still there, oldest recall first, then by rank."""
         ...
 
+    def reading(self) -> AbstractContextManager[None]:
+        """What this thread reads in the block is of one moment, and costs one transaction. Blocks may nest.
+
+        For the time of a few searches: nothing is waited for in it, and nothing is written.
+        """
+        ...
+
     def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:
         """A lock shared by all processes on this store; yields False when another live process holds it.
 

@@ -274,6 +274,9 @@ class SqliteStore:
 
     # --- living -----------------------------------------------------------------------------------------------
 
+    def reading(self) -> AbstractContextManager[None]:
+        return self._database.reading()
+
     def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:
         return self._leases.hold(name, seconds)
 

@@ -123,15 +123,38 @@ class Database:
         self._idle: list[apsw.Connection] = []
         self._idle_lock = threading.Lock()
         self._closed = False
+        self._here = threading.local()
 
     def read(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Run ``work`` on one snapshot of the store. Raises: StoreError."""
+        """Run ``work`` on one snapshot of the store: the one that this thread holds, if any. Raises: StoreError."""
+        held: apsw.Connection | None = getattr(self._here, "snapshot", None)
+        if held is not None:
+            with self._translated():
+                return work(held)
+        with self._snapshot() as db:
+            return work(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Every ``read`` of this thread in the block is of one snapshot. Raises: StoreError."""
+        if getattr(self._here, "snapshot", None) is not None:
+            yield
+            return
+        with self._snapshot() as db:
+            self._here.snapshot = db
+            try:
+                yield
+            finally:
+                self._here.snapshot = None
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[apsw.Connection]:
         with self._translated(), self._connection(self._options.busy_timeout_ms / 1e3) as db:
             self._check_in_place()
             db.set_busy_timeout(self._options.busy_timeout_ms)
             with transaction(db, "BEGIN"):
                 self._check_schema(db)
-                return work(db)
+                yield db
 
     def write(self, work: Callable[[apsw.Connection], T], *, within_ms: float | None = None) -> T:
         """Run ``work`` in one write transaction, again if another process was in the way.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -120,7 +121,7 @@ def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, S
     ):
         owner = items.get(row[0])
         if owner is None:
-            owner = items[row[0]] = _item(row)
+            owner = items[row[0]] = _read_before(tuple(row))
         passage = Passage(seq, body, heading, start, end, at)
         found[passage_id] = StoredPassage(passage_id, passage, owner, count, size, tokens)
     return {passage_id: found[passage_id] for passage_id in ids if passage_id in found}
@@ -132,6 +133,13 @@ def scopes(db: apsw.Connection) -> frozenset[str]:
 
 def projects(db: apsw.Connection) -> tuple[Project, ...]:
     return tuple(Project(*row) for row in db.execute(sql.PROJECTS))
+
+
+@lru_cache(2048)
+def _read_before(row: tuple[Any, ...]) -> Item:
+    """``_item``, of rows that were read before: making the hundred items of a recall again takes as long as reading
+    them."""
+    return _item(row)
 
 
 def _item(row: Sequence[Any]) -> Item:
@@ -215,7 +223,8 @@ def mentions(
     db: apsw.Connection, named: Sequence[EntityId], where: Filter, most: int
 ) -> Mapping[EntityId, tuple[PassageId, ...]]:
     """Who names what, within a filter."""
-    return sqlite_entities.mentions(db, named, _buckets(db, where), _window(where), clamp(most))
+    buckets = _buckets(db, where)
+    return sqlite_entities.mentions(db, named, buckets, _window(where), clamp(most)) if named and buckets else {}
 
 
 def _buckets(db: apsw.Connection, where: Filter) -> list[int]:

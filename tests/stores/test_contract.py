@@ -1036,3 +1036,30 @@ def test_case_60_what_was_noted_of_one_project_is_told_without_another(store: St
 def held(store: Any) -> bytes:
     """Every byte of the store's files."""
     return b"".join(path.read_bytes() for path in sorted(store.path.parent.iterdir()))
+
+
+# --- one moment -------------------------------------------------------------------------------------------
+
+
+def test_what_is_read_in_one_block_is_of_one_moment(store: Store) -> None:
+    store.save([fact("f1", "before")])
+
+    def later() -> None:
+        thread = threading.Thread(target=lambda: store.save([fact("f2", "after")]))
+        thread.start()
+        thread.join(10)
+
+    with store.reading():
+        assert store.ids(limit=9) == ("f1",)
+        later()
+        with store.reading():
+            assert store.ids(limit=9) == ("f1",)
+        assert store.ids(limit=9) == ("f1",)
+    assert store.ids(limit=9) == ("f1", "f2")
+
+
+def test_an_error_in_a_block_ends_it_and_the_store_goes_on(store: Store) -> None:
+    with pytest.raises(NotFound), store.reading():
+        store.item("nothing")
+    store.save([fact("f1", "text")])
+    assert store.ids(limit=9) == ("f1",)
