@@ -10,22 +10,25 @@ import datetime
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import imports, project_memory, quality, recall, sessions, start, sync
+from bench import hooks, imports, packs, project_memory, quality, recall, sessions, start, sync
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
+    "hooks": hooks.measure,
     "recall": recall.measure,
     "project-memory": project_memory.measure,
+    "packs": packs.measure,
     "sync": sync.measure,
     "quality": quality.measure,
     "import": imports.measure,
     "sessions": sessions.measure,
 }
-NEEDS = {"quality": "data", "import": "sessions", "sessions": "sessions"}
+NEEDS = {"packs": "repository", "quality": "data", "import": "sessions", "sessions": "sessions"}
 """Measurements that run on a folder, and the option that names it."""
 
 
@@ -36,6 +39,8 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=200, help="queries per size of `recall` (default: 200)")
     parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
     parser.add_argument("--sessions", type=Path, help="folder of sessions and queries, for import and sessions")
+    parser.add_argument("--repository", action="append", metavar="NAME=FOLDER", help="for packs; may be repeated")
+    parser.add_argument("--cache", default=tempfile.gettempdir(), help="where packs keeps what it indexed")
     parser.add_argument("--log", action="store_true", help="append to bench/LOG.md")
     args = parser.parse_args()
     names = args.names or [name for name in MEASUREMENTS if name not in NEEDS or getattr(args, NEEDS[name])]

@@ -26,7 +26,7 @@ from grounded_mcp.memory import Memory, MemoryOptions
 from grounded_mcp.models import catalog
 from grounded_mcp.models.guard import GuardedEmbedder, Loader
 from grounded_mcp.models.reranking import NONE, GuardedReranker
-from grounded_mcp.project import canonical_path, identify
+from grounded_mcp.project import identify_configured
 from grounded_mcp.settings import Settings
 from grounded_mcp.text import Analyzer
 from grounded_mcp.values import Project
@@ -72,6 +72,7 @@ def open_memory(
                 sessions=settings.sessions,
                 compact=settings.compact,
                 project_memory=settings.project_memory,
+                pack=settings.pack,
                 confidence=settings.confidence,
                 learnings=settings.learnings,
                 batch_size=settings.embedding.batch_size,
@@ -155,9 +156,5 @@ def _locator(settings: Settings, project: Project) -> Callable[[str], Project]:
 
 def find_project(settings: Settings, cwd: Path, explicit: str | None = None) -> Project:
     """The one identity that every face uses: argument > configuration > git > path."""
-    here = canonical_path(str(cwd.expanduser().resolve()))
-    by_folder = {canonical_path(folder): key for folder, key in settings.project_folders.items()}
-    inside = [folder for folder in by_folder if here == folder or here.startswith(folder.rstrip("/") + "/")]
-    configured = by_folder[max(inside, key=len)] if inside else settings.project_key
     env = settings.places.environment
-    return identify(cwd, explicit=explicit, configured=configured or None, env=env)
+    return identify_configured(cwd, settings.project_folders, settings.project_key, env, explicit)

@@ -2,8 +2,8 @@
 
 ``entities`` reads a text of a store, ``asked`` a question. Texts that share an entity are related, which is all that
 the graph search goes by: a missed entity costs little, a false one connects what has nothing to do with each other,
-so whatever may be an ordinary word is left out. What one word's shape gives away is in ``wordshapes.py``; this room
-adds what takes the words around it. Pure. Knows nothing about stores or scores.
+so whatever may be an ordinary word is left out. What one word's shape gives away is in ``wordshapes.py``, what code in
+prose does in ``concrete.py``; this room adds what takes the words around it. Pure. Knows nothing about stores.
 
 ==============  =====================================================  ==========================================
 kind            what is taken                                          key
@@ -29,14 +29,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from hashlib import blake2b
 from itertools import chain, dropwhile, islice
-from typing import NewType
 
-from grounded_mcp.tokens import STOP_WORDS, fold, words
+from grounded_mcp.concrete import MAX_CHARS, EntityId, entity_id, packages, quoted, shapes
+from grounded_mcp.folding import STOP_WORDS, fold, words
 from grounded_mcp.wordshapes import Entity, squash
-from grounded_mcp.wordshapes import shape as _shape
 
 __all__ = ["ENTITIES_VERSION", "MAX_ENTITIES", "Entity", "EntityId", "asked", "entities", "entity_id"]
 
@@ -45,14 +42,6 @@ ENTITIES_VERSION = 1
 
 MAX_ENTITIES = 40
 """Most entities of one text: a list of a hundred names is about none of them."""
-MAX_CHARS = 20_000
-"""A longer text is read up to here; passages are far shorter."""
-
-EntityId = NewType("EntityId", int)
-"""48 bits of the key's BLAKE2b, signed. Stores keep nothing else, so that no name outlives the text it was in; among a
-million keys the odds are 1 in 500 that any two meet."""
-
-_recent = lru_cache(16_384)(_shape)
 
 _COMMON = STOP_WORDS | frozenset(
     """above absolutely according across action actually add added adding additionally after again against ago ah ai all
@@ -117,23 +106,12 @@ It begins with the letter, which a search skips to; what stands before is looked
 """
 _SPEAKER = re.compile(rf"^({_NAME}(?: {_NAME}){{0,2}}):[ \t]", re.MULTILINE)
 _ABSTRACT = ("ing", "ed", "ly", "tion", "sion", "ment", "ness", "ance", "ence", "ity", "ism", "ings", "ions")
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ ]+([A-Za-z_]\w*)[\w.]*[ ]+import\b"
-    r"|import[ ]+([A-Za-z_]\w*)[\w.]*(?:[ ]+as[ ]\w+)?[ ]*(?:$|[,;#]))",
-    re.MULTILINE,
-)
-_REQUIRE = re.compile(r"""(?:from[ ]|require\()["']((?:@[\w.-]+/)?[A-Za-z][\w.-]*)""")
-_INSTALL = re.compile(
-    r"\b(?:pip3?|uv|npm|pnpm|yarn|cargo|gem|brew|apt|apt-get|poetry|bun)[ ](?:install|add)[ ](?:-[\w-]+[ ])*"
-    r"((?:@[\w.-]+/)?[A-Za-z][\w.-]*)"
-)
-_QUOTED = re.compile("`([A-Za-z][\\w-]{2,60})`")
 
 
 def entities(text: str) -> tuple[Entity, ...]:
     """What a text is about, each key once, at most ``MAX_ENTITIES``. Never raises; time linear in the length."""
     folded = fold(text[:MAX_CHARS])
-    found = chain(_names(folded), _packages(folded), _quoted(folded), _shapes(folded))
+    found = chain(_names(folded), packages(folded), _quoted(folded), shapes(folded))
     return tuple(islice({entity.key: entity for entity in found}.values(), MAX_ENTITIES))
 
 
@@ -146,16 +124,6 @@ def asked(text: str) -> tuple[Entity, ...]:
     plain = (_CONTRACTED.sub("", word).casefold() for word in words(folded).findall(folded))
     spoken = (Entity("name", f"{word}:") for word in plain if word.isalpha() and _telling(word))
     return tuple(islice({entity.key: entity for entity in chain(entities(text), spoken)}.values(), MAX_ENTITIES))
-
-
-@lru_cache(16_384)
-def entity_id(key: str) -> EntityId:
-    """What a store knows an entity by."""
-    return EntityId(int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=6).digest(), signed=True))
-
-
-def _shapes(folded: str) -> Iterator[Entity]:
-    return chain.from_iterable(map(_recent, dict.fromkeys(words(folded).findall(folded))))
 
 
 def _telling(word: str) -> bool:
@@ -201,21 +169,6 @@ def _without_start(folded: str, run: re.Match[str]) -> Sequence[str]:
     return tuple(dropwhile(lambda word: _CONTRACTED.sub("", word).casefold() in _COMMON, found))
 
 
-# --- code in prose ----------------------------------------------------------------------------------------
-
-
-def _packages(folded: str) -> Iterator[Entity]:
-    if "import " in folded:
-        yield from (Entity("package", (found[1] or found[2]).casefold()) for found in _IMPORT.finditer(folded))
-    if "require(" in folded or "from '" in folded or 'from "' in folded:
-        yield from (Entity("package", found[1].casefold()) for found in _REQUIRE.finditer(folded))
-    if " install " in folded or " add " in folded:
-        yield from (Entity("package", found[1].casefold()) for found in _INSTALL.finditer(folded))
-
-
 def _quoted(folded: str) -> Iterator[Entity]:
     """What a text marks as code, plain words too."""
-    if "`" in folded:
-        for found in _QUOTED.finditer(folded):
-            if _telling(found[1].casefold()):
-                yield Entity("identifier", squash(found[1]))
+    return (Entity("identifier", squash(word)) for word in quoted(folded) if _telling(word.casefold()))

@@ -6,6 +6,7 @@
     |-- InputError            the caller's mistake: names the field
     |   `-- NotFound          an id or name that is not in the store
     |-- ConfigError           a setting that cannot be used
+    |-- ClientError           a client's settings file that cannot be changed: it is as it was
     |-- StoreError            the store cannot do what was asked
     |   |-- StoreBusy         another process holds the write lock: nothing was stored
     |   |-- StoreReadOnly     the file or its folder cannot be written
@@ -55,6 +56,10 @@ class NotFound(InputError):
 
 class ConfigError(GroundedError):
     """A setting, file or environment variable that cannot be used."""
+
+
+class ClientError(GroundedError):
+    """A client's settings file, or our record of it, that cannot be read or written. It is left as it was."""
 
 
 class StoreError(GroundedError):

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 OPEN = '<project-memory advisory="untrusted">'
 CLOSE = "</project-memory>"
+FIELD_CHARS = 400
+"""A field is longer than this only by what escaping adds."""
 
 # Characters that read as "<" or "&", or become one that does under NFKC or NFKD: full-width, small and vertical
 # forms, angle quotation marks and brackets, modifier letters, runes, Canadian syllabics, order relations.
-_LIKE_LESS_THAN = re.compile("[＜﹤‹\u2329⟨〈︿❬❮⧼ᐸᚲ˂𐊆⋖≺⊀≮⩹⪪⋞𝈶]")
-_LIKE_AMPERSAND = re.compile("[＆﹠]")
+_LIKE_LESS_THAN = "[＜﹤‹\u2329⟨〈︿❬❮⧼ᐸᚲ˂𐊆⋖≺⊀≮⩹⪪⋞𝈶]"
+_LIKE_AMPERSAND = "[＆﹠]"
+
+_compiled = cache(re.compile)
+"""Patterns that most texts never meet are compiled when one does: a hook starts in 5 ms less."""
 
 _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # Escape sequences (ECMA-48): CSI; the strings OSC, DCS, APC, PM and SOS, up to their terminator on the same line;
 # then any other escape, and the bare introducer of a string that does not end.
-_ANSI = re.compile(
+_ANSI = (
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\n\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b(?:[ -/]{0,2}[0-~])?"
@@ -35,15 +41,13 @@ _INVISIBLE = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U00016fe4\U0001d159"
 )
-_HIDDEN = re.compile(f"[{_INVISIBLE}]")
+_HIDDEN = f"[{_INVISIBLE}]"
 _EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 # What holds an ordinary emoji together: its style mark, the joiner between two, the mark inside a keycap.
-_EMOJI_GLUE = re.compile(
-    rf"(?<=[{_EMOJI}])\ufe0f(?:\u200d(?=[{_EMOJI}]))?|(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])|\ufe0f(?=\u20e3)"
-)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_UNCLEAN = re.compile(f"[{_INVISIBLE}\u2028\u2029\ud800-\udfff]")
+_EMOJI_GLUE = rf"(?<=[{_EMOJI}])\ufe0f(?:\u200d(?=[{_EMOJI}]))?|(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])|\ufe0f(?=\u20e3)"
+_SURROGATE = "[\ud800-\udfff]"
+_LINE_BREAK = "\r\n?|[\x0b\x0c\x85\u2028\u2029]"
+_UNCLEAN = f"[{_INVISIBLE}\u2028\u2029\ud800-\udfff]"
 
 
 def _broken(word: str) -> str:
@@ -52,19 +56,18 @@ def _broken(word: str) -> str:
 
 
 _COLON = r"\s*(?:[:：﹕]|&(?:colon|#0*58|#x0*3a);)"
-_SCRIPT = re.compile(
+_SCRIPT = (
     rf"(?i)\b(?:{_broken('javascript')}|{_broken('vbscript')})(?={_COLON})"
     rf"|\bdata(?={_COLON}\s*(?:text/html|image/svg|application/xhtml))"
 )
-_LINK = re.compile(r"(?i)!\[|\b(?:https?|ftp|wss?)://|\b(?:src|href)\s*=\s*[\"']?//|\]\(\s*//")
-_IMAGE = re.compile(r"!(?=\[)")
+_LINK = r"(?i)!\[|\b(?:https?|ftp|wss?)://|\b(?:src|href)\s*=\s*[\"']?//|\]\(\s*//"
+_IMAGE = r"!(?=\[)"
 # What every _SCRIPT, every _LINK contains: most texts hold neither, and are spared the slow searches.
 _SCRIPT_END = re.compile(r"[TtAa]\s*[:：﹕&]")
 _LINK_MARKS = ("//", "![")
 
 
-@dataclass(frozen=True, slots=True)
-class Inert:
+class Inert(NamedTuple):
     """Text that is safe to hand over, and what was found in it."""
 
     text: str
@@ -78,10 +81,10 @@ def printable(text: str) -> tuple[str, int]:
     Newlines and tabs stay; every other line break (CR, VT, FF, U+0085, U+2028, U+2029) becomes a newline. A lone
     surrogate becomes U+FFFD. What glues an emoji together goes too, but is not counted: it hides nothing.
     """
-    if (_ASCII_CONTROL if text.isascii() else _UNCLEAN).search(text) is None:
+    if (_ASCII_CONTROL if text.isascii() else _compiled(_UNCLEAN)).search(text) is None:
         return text, 0
-    text = _EMOJI_GLUE.sub("", _SURROGATE.sub("\ufffd", _LINE_BREAK.sub("\n", text)))
-    visible = _HIDDEN.sub("", _ANSI.sub("", text))
+    text = _compiled(_EMOJI_GLUE).sub("", _compiled(_SURROGATE).sub("\ufffd", _compiled(_LINE_BREAK).sub("\n", text)))
+    visible = _compiled(_HIDDEN).sub("", _compiled(_ANSI).sub("", text))
     return visible, len(text) - len(visible)
 
 
@@ -92,18 +95,22 @@ def inert(text: str) -> Inert:
     parted from its colon (``javascript :``).
     """
     visible, removed = printable(text)
-    linked = any(mark in visible for mark in _LINK_MARKS) and _LINK.search(visible) is not None
-    scripted = _SCRIPT_END.search(visible) is not None and _SCRIPT.search(visible) is not None
+    linked = any(mark in visible for mark in _LINK_MARKS) and _compiled(_LINK).search(visible) is not None
+    scripted = _SCRIPT_END.search(visible) is not None and _compiled(_SCRIPT).search(visible) is not None
     if linked:
-        visible = _IMAGE.sub("! ", visible)
+        visible = _compiled(_IMAGE).sub("! ", visible)
     if scripted:
-        visible = _SCRIPT.sub(r"\g<0> ", visible)
+        visible = _compiled(_SCRIPT).sub(r"\g<0> ", visible)
     return Inert(_escaped(visible), removed, linked or scripted)
 
 
 def _escaped(text: str) -> str:
     plain = text.replace("&", "&amp;").replace("<", "&lt;")
-    return plain if plain.isascii() else _LIKE_AMPERSAND.sub("&amp;", _LIKE_LESS_THAN.sub("&lt;", plain))
+    return (
+        plain
+        if plain.isascii()
+        else _compiled(_LIKE_AMPERSAND).sub("&amp;", _compiled(_LIKE_LESS_THAN).sub("&lt;", plain))
+    )
 
 
 def wrap(safe: Inert) -> str:
@@ -114,3 +121,10 @@ def wrap(safe: Inert) -> str:
     """
     carrier = "\u25cc" if unicodedata.category(safe.text[:1] or "x").startswith("M") else ""
     return f"{OPEN}{carrier}{safe.text}{CLOSE}"
+
+
+@lru_cache(1_024)
+def field(text: str, limit: int = FIELD_CHARS) -> str:
+    """A stored string outside the wrapper: one line, cleaned and escaped, cut at ``limit`` characters."""
+    line = " ".join(printable(text[: 4 * limit])[0].split())
+    return inert(line if len(line) <= limit else line[: limit - 1] + "…").text

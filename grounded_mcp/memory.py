@@ -40,6 +40,10 @@ from grounded_mcp.knowledge.whereabouts import Whereabouts
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.models.reranking import GuardedReranker
 from grounded_mcp.outcomes import Forgotten, Learned, Remembered
+from grounded_mcp.pack.asking import asked
+from grounded_mcp.pack.disk import Disk
+from grounded_mcp.pack.making import Means, PackOptions, make
+from grounded_mcp.packing import Pack
 from grounded_mcp.project import identify
 from grounded_mcp.reading import Opened, page, pointer
 from grounded_mcp.recall.ask import Ask, AskOptions, read
@@ -63,6 +67,7 @@ class MemoryOptions:
     sessions: SessionOptions
     compact: CompactOptions
     project_memory: ProjectMemoryOptions
+    pack: PackOptions
     confidence: ConfidenceOptions
     learnings: LearningOptions
     batch_size: int
@@ -174,6 +179,30 @@ class Memory:
         else:
             self._journal.visited(found.id, caller, tuple(script.item.id for script in found.scripts))
         return found
+
+    def pack(
+        self,
+        task: str,
+        project: str | None = None,
+        *,
+        intent: str | None = None,
+        max_per_bucket: object = None,
+        since: object = None,
+        detail: str | None = None,
+        caller: Caller | None = None,
+    ) -> Pack:
+        """What is known for a task, by section and trust, and the files that would settle it. Raises: as ``recall``."""
+        options, now = self._options, self._clock()
+        about = self._where.one(project)
+        folder = self._worktree if about.key == self.project.key else Path(about.root)
+        job = asked(task, intent, max_per_bucket, since, detail, now, options.ask, options.pack)
+        query = replace(job.query, scope=self._where.filter(project, None))
+        files = Disk(folder), self._freshness(folder)
+        means = Means(self._ports(), *files, options.pack, options.recall, options.confidence)
+        made = make(query, job.read, means, uuid.uuid4().hex[:16], per_bucket=job.per_bucket, full=job.full)
+        self._journal.recalled(made.shown, caller, made.read.intent)
+        hint = self._where.nothing_stored(query.scope) if not made.recall.candidates else None
+        return replace(made, recall=replace(made.recall, hint=hint)) if hint else made
 
     def open(self, id: str, *, offset: int | None = None, caller: Caller | None = None) -> Opened:
         """One page of the full text behind a pointer. Raises: NotFound, InputError."""
@@ -290,8 +319,10 @@ class Memory:
         agents: Sequence[str] | None = None,
         all_projects: bool = False,
         reread: bool = False,
+        only: Mapping[str, str] | None = None,
     ) -> SessionReport:
-        """Import the sessions of coding agents on this machine: this project's, or every project's.
+        """Import the sessions of coding agents on this machine: this project's, or every project's. ``only``: by agent,
+        the one file or folder to look in.
 
         Raises: InputError for an unknown agent; StoreError.
         """
@@ -302,7 +333,7 @@ class Memory:
             replace(self._machine, project_root=self._worktree),
             self._store,
             self._writer.redactor,
-            self._options.sessions,
+            replace(self._options.sessions, folders=only or self._options.sessions.folders),
             self._locate,
             self._clock(),
             progress,

@@ -49,6 +49,8 @@ class Learned:
     contradicted: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     """Ids of the claims that this one corrects, with their copies. They stay readable as history."""
+    scripts: tuple[str, ...] = ()
+    """Ids of the scripts that it is now evidence for: what it was shown by."""
     conflicts: tuple[Item, ...] = ()
     """Active facts and learnings that cannot hold beside it."""
     redactions: Mapping[str, int] = field(default_factory=dict)

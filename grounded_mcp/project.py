@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from grounded_mcp import git
 from grounded_mcp.errors import InputError
+from grounded_mcp.foreground import ELSEWHERE
 from grounded_mcp.values import GLOBAL_SCOPE, Project
 
 MAX_NAME = 1000
@@ -57,6 +58,30 @@ def identify(
         if value is not None and value.strip():
             return _named(_checked(value.strip()), path, reason, env)
     return _discovered(path, env)
+
+
+def identify_configured(
+    path: Path,
+    folders: Mapping[str, str],
+    configured: str,
+    env: git.Environment | None = None,
+    explicit: str | None = None,
+) -> Project:
+    """``identify``, with what is configured: the key of the innermost of ``folders`` that ``path`` is in, else
+    ``configured``, which may be empty. Raises: InputError."""
+    here = canonical_path(str(path.expanduser().resolve()))
+    by_folder = {canonical_path(folder): key for folder, key in folders.items()}
+    inside = [folder for folder in by_folder if here == folder or here.startswith(folder.rstrip("/") + "/")]
+    named = by_folder[max(inside, key=len)] if inside else configured
+    return identify(path, explicit=explicit, configured=named or None, env=env)
+
+
+def elsewhere(value: str) -> Project:
+    """A project by what a caller calls it, without a look at any folder of this machine. Raises: InputError."""
+    key = canonical_key(_checked(value))
+    if not key:
+        raise InputError("project", f"{value!r} names nothing.", "Give a key or a name.")
+    return Project(key, _last_segment(key), "explicit argument", ELSEWHERE)
 
 
 def remote_key(url: str, root: Path) -> str | None:

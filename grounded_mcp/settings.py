@@ -24,6 +24,9 @@ from grounded_mcp.knowledge.project_memory import ProjectMemoryOptions
 from grounded_mcp.listeners.telemetry import TelemetryOptions
 from grounded_mcp.models.catalog import EmbeddingOptions
 from grounded_mcp.models.reranking import RerankerOptions
+from grounded_mcp.pack.levels import TrustOptions
+from grounded_mcp.pack.making import PackOptions
+from grounded_mcp.pack.settled import SettledOptions
 from grounded_mcp.recall.adapt import AdaptOptions
 from grounded_mcp.recall.ask import AskOptions
 from grounded_mcp.recall.blend import BlendOptions
@@ -62,6 +65,7 @@ class Settings:
     learnings: LearningOptions
     ask: AskOptions
     project_memory: ProjectMemoryOptions
+    pack: PackOptions
     confidence: ConfidenceOptions
     recall: RecallOptions
     render: RenderOptions
@@ -93,6 +97,7 @@ def settings(values: Values) -> Settings:
         learnings=values.pick(LearningOptions, "learnings"),
         ask=values.pick(AskOptions, "recall"),
         project_memory=values.pick(ProjectMemoryOptions, "project_memory", fusion=_fusion(values, "project_memory")),
+        pack=_pack(values),
         confidence=values.pick(ConfidenceOptions, "confidence"),
         recall=RecallOptions(
             lanes=_lanes(values),
@@ -106,6 +111,11 @@ def settings(values: Values) -> Settings:
         telemetry=values.pick(TelemetryOptions, "telemetry"),
         server=values.pick(ServerOptions, "server"),
     )
+
+
+def _pack(values: Values) -> PackOptions:
+    trust, settled = values.pick(TrustOptions, "pack.trust"), values.pick(SettledOptions, "pack.settled")
+    return values.pick(PackOptions, "pack", fusion=_fusion(values, "pack"), trust=trust, settled=settled)
 
 
 def _lanes(values: Values) -> LaneOptions:

@@ -38,3 +38,5 @@ class Confidence:
     updated_at: float
     state: State
     rationale: Rationale
+    changed: tuple[str, ...] = ()
+    """Files that the item relies on which are missing, or not known to be as they were."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, NewType
 
 from grounded_mcp.errors import ModelFault
+from grounded_mcp.foreground import GLOBAL_SCOPE as GLOBAL_SCOPE
 from grounded_mcp.trust import Confidence
 
 Kind = Literal["fact", "session", "doc", "learning", "episode", "digest", "script"]
@@ -29,8 +30,6 @@ Vector = NewType("Vector", bytes)
 """A unit vector: ``4 * dimensions`` bytes of little-endian float32."""
 
 PassageId = NewType("PassageId", int)
-
-GLOBAL_SCOPE = "global"
 
 
 # --- what is stored ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from grounded_mcp.tokens import HASH_HEAD, STOP_WORDS
+from grounded_mcp.folding import HASH_HEAD, STOP_WORDS
 
 EntityKind = Literal[
     "name", "identifier", "error", "env", "path", "host", "ticket", "version", "package", "handle", "flag"

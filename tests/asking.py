@@ -71,10 +71,13 @@ class Asker:
 
 
 @contextmanager
-def asker(home: Path, project: Path, provider: str = "none", clock: Clock | None = None) -> Iterator[Asker]:
-    """A server over the store in ``home``; opened again on the same one it is like another process."""
+def asker(
+    home: Path, project: Path, provider: str = "none", clock: Clock | None = None, **more: str
+) -> Iterator[Asker]:
+    """A server over the store in ``home``; opened again on the same one it is like another process. Agents keep their
+    sessions beside ``home``. ``more``: settings, as they stand in the environment."""
     clock = clock or Clock()
-    env = {"GROUNDED_HOME": str(home), "GROUNDED_EMBEDDING__PROVIDER": provider}
+    env = {"GROUNDED_HOME": str(home), "GROUNDED_EMBEDDING__PROVIDER": provider, "HOME": str(home.parent), **more}
     opening = Opening(lambda: open_memory(settings(load(cwd=project, env=env)), cwd=project, clock=clock))
     try:
         yield Asker(build(opening, ServerOptions(), lambda: VIEW), opening, clock)

@@ -16,6 +16,10 @@ def found(ask: Any, query: str, **arguments: Any) -> dict[str, dict[str, Any]]:
     return {card["id"]: card for card in items}
 
 
+def scripts(ask: Any) -> list[tuple[str, str]]:
+    return [(card["state"], card["files"][0]) for card in ask("get_project_memory")["scripts"]]
+
+
 def test_p1_p3_p5_a_life_of_five_days_with_one_claim(tmp_path: Path, project: Path) -> None:
     home = tmp_path / "home"
     clock = Clock()
@@ -30,6 +34,7 @@ def test_p1_p3_p5_a_life_of_five_days_with_one_claim(tmp_path: Path, project: Pa
         assert learnt["outcome"] == "stored"
         monday = found(ask, "how do migrations run")[learnt["id"]]["confidence"]
         assert (monday["evidence_score"], monday["support_count"], monday["freshness"]["state"]) == (0.5, 1, "active")
+        assert scripts(ask) == [("verified", "scripts/migrate.sh")]
 
     clock.now += DAY
     with asker(home, project, clock=clock) as ask:
@@ -45,6 +50,7 @@ def test_p1_p3_p5_a_life_of_five_days_with_one_claim(tmp_path: Path, project: Pa
         # Wednesday: the script is another one, and nobody has run it.
         wednesday = found(ask, "how do migrations run")[learnt["id"]]["confidence"]
         assert wednesday["freshness"]["state"] == "stale"
+        assert scripts(ask) == [("stale", "scripts/migrate.sh")]
         assert wednesday["rank_rationale"]["script_staleness_penalty"] < 1.0
         assert wednesday["rank_rationale"]["final_score"] < tuesday["rank_rationale"]["final_score"]
 
@@ -73,7 +79,10 @@ def test_p1_p3_p5_a_life_of_five_days_with_one_claim(tmp_path: Path, project: Pa
         assert told["meta"]["reuse"].startswith("noted for ")
 
     with asker(home, project, clock=clock) as ask:
-        # Whoever asks later can read that off: one of the five sessions that called for the memory used it.
+        # Whoever asks later can read that off: of six sessions, this one among them, five called for the memory, and
+        # one of those used it.
         usage = ask("memory_status")["usage"]
-        assert (usage["recalls"], usage["called"], usage["reused"]) == (6, 5, 1)
-        assert ask.memory.stats().reuse.reused_given_called == 1 / 5
+        assert (usage["recalls"], usage["sessions"], usage["called"], usage["reused"]) == (8, 6, 5, 1)
+        assert usage["reuseRate"] == 0.167
+        reuse = ask.memory.stats().reuse
+        assert (reuse.rate, reuse.called_rate, reuse.reused_given_called) == (1 / 6, 5 / 6, 1 / 5)

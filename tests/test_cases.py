@@ -806,7 +806,7 @@ def test_case_53_no_tool_can_name_a_file_outside_the_project_an_address_or_a_mod
         *("query", "limit", "sources", "project", "factScopes", "mode", "minScore", "since", "until", "maxTokens"),
         *("trace", "text", "scope", "importance", "pinned", "topic_key", "replaces", "id", "offset"),
         *("claim", "outcome", "script", "command", "supports", "contradicts", "note", "action", "reason"),
-        *("intent", "downstream_reuse", "recall_id"),
+        *("intent", "downstream_reuse", "recall_id", "task", "max_bytes", "max_per_bucket", "detail"),
     }
 
 

@@ -81,7 +81,7 @@ def post(server: Server, body: str | bytes = PING, path: str = "/mcp", **headers
 async def converse(client: Client) -> None:
     with anyio.fail_after(serving.WAIT):
         async with client:
-            assert len((await client.list_tools()).tools) == 7
+            assert len((await client.list_tools()).tools) == 8
             await client.call_tool("remember_fact", {"text": "The build uses ninja."})
             found = await client.call_tool("ground_recall", {"query": "ninja"})
             assert "The build uses ninja." in found.structured_content["data"][0]["text"]

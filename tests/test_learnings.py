@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from grounded_mcp.assemble import open_store
@@ -187,6 +189,85 @@ def test_i4_secrets_are_taken_out_of_claim_command_and_note(ask: Asker, home: Pa
     assert "[REDACTED:" in ask("open_memory", id=learnt["id"])["attributes"]["reason"]
 
 
+# --- what a claim was shown by ----------------------------------------------------------------------------
+
+
+def test_p1_the_command_that_showed_a_claim_is_a_verified_script_until_its_file_changes(
+    ask: Asker, project: Path
+) -> None:
+    (project / "scripts").mkdir()
+    script = project / "scripts" / "tide.sh"
+    script.write_text("echo tide\n", encoding="utf-8")
+    command = "sh scripts/tide.sh && make check"
+    learnt, text = ask.both("record_learning", claim=CLAIM, outcome="verified", command=command)
+    assert f"scripts {', '.join(learnt['scripts'])}" in text
+    cards = {card["text"][len(OPEN) : -len("</project-memory>")]: card for card in ask("get_project_memory")["scripts"]}
+    assert {name: card["purpose"] for name, card in cards.items()} == {
+        "sh scripts/tide.sh": "run",
+        "make check": "test",
+    }
+    assert {card["id"] for card in cards.values()} == set(learnt["scripts"])
+    rebuilt = cards["sh scripts/tide.sh"]
+    assert (rebuilt["state"], rebuilt["files"]) == ("verified", ["scripts/tide.sh"])
+    assert rebuilt["confidence"]["support_count"] == 1
+    page = ask("open_memory", id=rebuilt["id"])  # why is that known? Because of the claim.
+    assert page["provenance"]["why"] == "seen to run, first 2026-09-21T14:13:20Z, evidence: 1 for it, 0 against"
+    assert [piece["open"] for piece in page["provenance"]["evidence"]] == [learnt["id"]]
+
+    def states() -> list[str]:
+        return sorted(card["state"] for card in ask("get_project_memory")["scripts"])
+
+    script.write_text("echo the other tide\n", encoding="utf-8")
+    assert states() == ["stale", "verified"]
+    script.unlink()
+    assert states() == ["missing", "verified"]
+    script.write_text("echo the other tide\n", encoding="utf-8")
+    ask("record_learning", claim=CLAIM, outcome="verified", command="sh scripts/tide.sh")
+    assert states() == ["verified", "verified"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "verified"),
+    [
+        ({"outcome": "verified", "script": "tide.sh"}, ["tide.sh"]),
+        ({"outcome": "verified", "script": "tide.sh", "command": "sh tide.sh"}, ["sh tide.sh"]),
+        ({"outcome": "verified", "script": "tide.sh", "command": "cat /tmp/out"}, ["tide.sh"]),
+        ({"outcome": "verified", "script": "tide.toml"}, []),  # nothing that can be run
+        ({"outcome": "verified", "command": "git log --oneline"}, []),  # it only looks
+        ({"outcome": "failed", "script": "tide.sh", "command": "sh tide.sh"}, []),
+        ({"outcome": "diagnostic", "script": "tide.sh", "command": "sh tide.sh"}, []),
+    ],
+)
+def test_p1_only_what_ran_and_showed_a_verified_claim_becomes_a_script(
+    ask: Asker, project: Path, arguments: Json, verified: list[str]
+) -> None:
+    for name in ("tide.sh", "tide.toml"):
+        (project / name).write_text("x = 1\n", encoding="utf-8")
+    ask("record_learning", claim=CLAIM, **arguments)
+    cards = ask("get_project_memory")["scripts"]
+    assert [card["text"] for card in cards] == [f"{OPEN}{each}</project-memory>" for each in verified]
+
+
+def test_p1_a_command_that_was_seen_and_said_to_work_is_one_script(ask: Asker, project: Path) -> None:
+    Talk(str(project)).ask("Is it green?").run("make check", "12 passed").say("Yes.").write(project.parent)
+    ask.memory.sync_sessions()
+    learnt = ask("record_learning", claim=CLAIM, outcome="verified", command="make check")
+    (card,) = ask("get_project_memory")["scripts"]
+    assert [card["id"]] == learnt["scripts"]
+    assert card["confidence"]["support_count"] == 2
+    page = ask("open_memory", id=card["id"])
+    assert page["createdAt"].startswith("2026-03-02")
+    assert page["updatedAt"] == "2026-09-21T14:13:20Z"
+
+
+def test_case_61_a_forgotten_script_does_not_come_back_with_a_claim_that_it_showed(ask: Asker) -> None:
+    lesson = {"claim": CLAIM, "outcome": "verified", "command": "make check"}
+    (script,) = ask("record_learning", **lesson)["scripts"]
+    ask("forget_memory", id=script)
+    assert "scripts" not in ask("record_learning", **lesson)
+    assert ask("get_project_memory")["scripts"] == []
+
+
 # --- refused ----------------------------------------------------------------------------------------------
 
 
@@ -195,6 +276,27 @@ def test_a_claim_of_nothing_but_a_secret_is_rejected(ask: Asker) -> None:
     assert told["outcome"] == "rejected"
     assert text.startswith("rejected: Nothing is left of the claim after secrets were removed.")
     assert ask("memory_status")["store"]["items"] == {}
+
+
+def test_t27_case_9_a_session_that_quotes_a_learning_adds_neither_a_learning_nor_evidence(
+    ask: Asker, project: Path
+) -> None:
+    learnt = ask("record_learning", claim=CLAIM, outcome="verified")["id"]
+    answer, text = ask.both("get_project_memory", query="ferry tide", intent="repair")
+    told = Talk(str(project)).ask(f"{text}\n\nWhy does the ferry fail?")
+    told.use("mcp__grounded__get_project_memory", {"query": "ferry tide"}, json.dumps(answer))
+    told.use("mcp__grounded__get_project_memory", {"query": "ferry tide"}, text.replace("<", "&lt;"))
+    told.say(f"The memory says: {CLAIM} I will rebuild the table.").write(project.parent)
+    stored = []
+    for _ in range(2):
+        ask.memory.sync_sessions(reread=True)
+        status = ask("memory_status")["store"]
+        stored.append((status["items"], status["passages"]))
+        assert evidence(ask, learnt) == ["supports (verified outcome)"]
+        found = ask("get_project_memory", query="ferry tide", intent="repair")
+        assert [card["id"] for card in found["items"]] == [learnt]
+    assert stored[0] == stored[1]
+    assert stored[0][0] == {"learning": 1, "session": 1}
 
 
 def test_t27_a_claim_that_quotes_what_the_memory_answered_is_rejected(ask: Asker) -> None:
@@ -344,6 +446,51 @@ def test_t42_of_several_ids_one_that_is_wrong_forgets_none(ask: Asker, project: 
     assert found(ask, "buoy red") == [fact]
 
 
+def test_t42_case_61_a_forgotten_learning_leaves_no_byte_in_table_index_vectors_log_or_statistics(
+    home: Path, project: Path
+) -> None:
+    with asker(home, project, "hashing", GROUNDED_TELEMETRY__LOG_QUERIES="true") as ask:
+        assert ask.memory.wait_ready(30)
+        other = ask("remember_fact", text="The pelican sleeps on the northern pier.")["id"]
+        lesson = {"command": "make wimbrel", "note": "Sandpiper saw it", "supports": [other]}
+        learnt = ask("record_learning", claim="The phalarope hut opens at noon.", outcome="verified", **lesson)["id"]
+        ask.memory.fill_vectors()
+        with closing(apsw.Connection(str(home / "memory.db"))) as db:
+            told = "SELECT embedding FROM vector JOIN passage ON passage.id = vector.passage WHERE body LIKE ?"
+            ((vector,),) = db.execute(told, ("%phalarope%",))
+        for query in ("when does the phalarope hut open", "pelican on the northern pier"):
+            ask("get_project_memory", query=query, intent="inspect")
+        assert ask("memory_status")["usage"]["recalls"] == 2
+        traces = (b"phalarope", b"wimbrel", b"andpiper", bytes(vector), learnt.encode())
+        assert all(trace in written(home) for trace in traces)
+        assert evidence(ask, other) == ["supports (verified outcome)"]
+
+        ask("forget_memory", id=learnt)
+        left = written(home)  # the database, its write-ahead log and its index of that
+        assert [trace for trace in traces if trace in left] == []
+        assert b"The pelican sleeps" in left  # what nobody forgot
+        assert evidence(ask, other) == []  # it goes with its source
+        for mode in ("lexical", "vector", "hybrid"):
+            found = ask("get_project_memory", query="phalarope hut", intent="inspect", mode=mode)
+            assert (found["items"], found["scripts"]) == ([], [])
+        assert ask.memory.stats("1h").recalls == 5
+
+
+def test_what_a_claim_says_of_others_is_told_with_it_and_goes_with_it(ask: Asker) -> None:
+    nightly = ask("remember_fact", text="The tide table is rebuilt every night.")["id"]
+    locked = ask("remember_fact", text="Nobody edits the tide table.")["id"]
+    said = {"supports": [nightly], "contradicts": [locked], "note": "watched it"}
+    learnt = ask("record_learning", claim=CLAIM, outcome="diagnostic", **said)["id"]
+    for each, says in ((nightly, "supports"), (locked, "contradicts")):
+        (piece,) = ask("open_memory", id=each)["provenance"]["evidence"]
+        assert (piece["says"], piece["open"]) == (f"{says} (diagnostic episode)", learnt)
+        assert "watched it" in piece["note"]
+    ask("record_learning", claim=CLAIM, outcome="verified", supports=[nightly])
+    assert len(evidence(ask, nightly)) == 2
+    ask("forget_memory", id=learnt)
+    assert (evidence(ask, nightly), evidence(ask, locked)) == ([], [])
+
+
 def work(project: Path, session: str = "5c0e0000-0000-4000-8000-000000000001") -> Talk:
     return (
         Talk(str(project), session)
@@ -389,7 +536,7 @@ def test_a_mined_command_names_the_exchanges_that_it_was_seen_in_and_each_can_be
     store.close()
     page = command.json("open", script.id)
     pieces = page["provenance"]["evidence"]
-    assert page["provenance"]["why"].startswith("seen in conversations, first 2026-03-02T")
+    assert page["provenance"]["why"].startswith("seen to run, first 2026-03-02T")
     assert [piece["agent"] for piece in pieces] == ["claude-code"] * len(pieces)
     first = command.json("open", pieces[-1]["open"])
     last = command.json("open", pieces[0]["open"])

@@ -28,6 +28,8 @@ from grounded_mcp.memory import Memory
 from grounded_mcp.render import EMPTY, NO_WORDS, RenderOptions
 from grounded_mcp.settings import settings
 from grounded_mcp.values import Clean, Evidence, EvidenceKind, Item, Kind, Passage, Record, Space, Vector
+from tests import cross_encoder
+from tests.asking import Asker, asker
 from tests.conftest import Command
 from tests.talking import Talk
 
@@ -139,6 +141,12 @@ def near(project: Path) -> Iterator[Shelf]:
     shelf = Shelf(project, "hashing")
     yield shelf
     shelf.close()
+
+
+@pytest.fixture
+def ask(project: Path, tmp_path: Path) -> Iterator[Asker]:
+    with asker(tmp_path / "home", project) as ask:
+        yield ask
 
 
 def ids(cards: list[dict[str, Any]]) -> list[str]:
@@ -417,6 +425,24 @@ def test_p3_a_learning_ranks_first_by_its_text_and_is_stale_because_its_script_c
     assert now() == ("active", 1.0)
 
 
+def test_p3_a_card_names_the_command_of_a_claim_and_the_files_that_made_it_stale(ask: Asker, project: Path) -> None:
+    for name in ("export.sh", "lock.sh"):
+        (project / name).write_text("one", encoding="utf-8")
+        claim = "The harbour export needs a lock file"
+        ask("record_learning", claim=claim, outcome="verified", script=name, command="sh export.sh")
+
+    def card() -> tuple[dict[str, Any], str]:
+        found, text = ask.both("get_project_memory", query="harbour export", intent="repair")
+        return found["items"][0], text
+
+    now, _ = card()
+    assert (now["command"], now.get("changed"), "state" in now) == ("sh export.sh", None, False)
+    (project / "lock.sh").write_text("two!", encoding="utf-8")
+    now, text = card()
+    assert (now["changed"], now["confidence"]["freshness"]["state"]) == (["lock.sh"], "stale")
+    assert "command sh export.sh | changed lock.sh | confidence evidence" in text
+
+
 def test_p3_contradictions_count_and_outweighed_or_refuted_claims_are_contradicted(shelf: Shelf) -> None:
     shelf.keep("learning", "lea_firm", "harbour lock firm", WORKED, WORKED, ("stated", False))
     shelf.keep("learning", "lea_even", "harbour lock even", ("stated", True), FAILED)
@@ -507,7 +533,7 @@ def test_p4_the_text_half_says_what_the_structured_half_says(near: Shelf) -> Non
     near.embed()
     text = near.text(query="harbour", intent="repair")
     assert "1 of at least 1 memories | mode hybrid | intent repair" in text
-    assert "1. [learning] score 0.0416666667 (both) | state active | matched harbour" in text
+    assert "1. [learning] score 0.0416666667 (both) | matched harbour | confidence evidence 0.5" in text
     assert "fusion 0.0333333333 x recency 1.0 x evidence 1.25 x script staleness 1.0 x contradiction 1.0" in text
     assert "- [verified] | confidence evidence 0.5 (1 for, 0 against), active" in text
 
@@ -555,6 +581,39 @@ def test_p5_every_recall_logs_intent_mode_degradation_and_both_latencies(near: S
         ("get_project_memory", "generate", "hybrid", "hybrid", ""),
     ]
     assert (noted[1].embed_ms, noted[1].db_ms > 0, noted[2].db_ms > 0) == (0.0, True, True)
+
+
+def test_p5_a_lowered_mode_its_reason_and_every_time_are_noted_beside_each_other(project: Path, tmp_path: Path) -> None:
+    model = cross_encoder.write(tmp_path / "model")
+    reranks = {"GROUNDED_RECALL__RERANK__MODEL": str(model), "GROUNDED_RECALL__RERANK__TIMEOUT_S": "30"}
+    query = {"query": "restart the server", "intent": "diagnose"}
+    with asker(tmp_path / "home", project, "hashing", **reranks) as ask:
+        ask("remember_fact", text="The machine needs a reboot.")
+        ask.memory.start()
+        assert ask.memory.wait_ready(30)
+        ask("ground_recall", query="restart the server")
+        ask("get_project_memory", **query, mode="vector")
+        called = ask("memory_status")["usage"]  # of this very session, at once
+        assert (called["recalls"], called["called"], called["reused"]) == (2, 1, 0)
+    with asker(tmp_path / "home", project, "fastembed") as ask:  # 384 dimensions, of which the index has none
+        assert ask.memory.wait_ready(30)
+        lowered = ask("get_project_memory", **query)["meta"]
+        assert (lowered["mode"], lowered["degraded"]) == ("lexical", True)
+        assert "dimension" in lowered["degraded_reason"]
+        found = ask.memory.stats("1h")
+        assert (found.lowered, found.degraded) == ({"hybrid > lexical": 1}, {"mismatch": 1})
+        assert set(found.latency) == {"embedding", "database", "rerank", "total"}
+        assert found.intents == {"diagnose": 2}
+        recalls = ask.memory.graph("1h").recalls
+    assert [(each.tool, each.asked, each.mode, each.degraded, each.results) for each in recalls] == [
+        ("ground_recall", "hybrid", "hybrid", "", 1),
+        ("get_project_memory", "vector", "vector", "", 0),
+        ("get_project_memory", "hybrid", "lexical", "mismatch", 0),
+    ]
+    first, second, _ = recalls
+    assert all(spent > 0 for spent in (first.embed_ms, first.db_ms, first.rerank_ms, second.embed_ms, second.db_ms))
+    assert (second.rerank_ms, second.intent) == (0.0, "diagnose")
+    assert first.total_ms >= first.db_ms
 
 
 def test_f4_a_person_gets_the_same_from_recall_with_an_intent(command: Command, shelf: Shelf) -> None:

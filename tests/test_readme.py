@@ -31,4 +31,4 @@ def test_no_text_tells_anyone_to_install_the_unrelated_package_of_the_commands_n
 def test_the_distribution_and_the_command_have_their_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == "grounded-memory-mcp"
-    assert list(project["scripts"]) == ["grounded-mcp"]
+    assert list(project["scripts"]) == ["grounded-mcp", "grounded-memory-mcp"]

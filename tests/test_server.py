@@ -109,14 +109,15 @@ def test_f1_tools_are_listed_within_12_kilobytes_and_say_what_they_do_to_the_sto
     assert hints == {
         "ground_recall": (True, False, False, True),
         "get_project_memory": (True, False, False, True),
+        "context_pack": (True, False, False, True),
         "remember_fact": (False, False, False, True),
         "record_learning": (False, False, False, False),
         "forget_memory": (False, True, False, True),
         "open_memory": (True, False, False, True),
         "memory_status": (True, False, False, True),
     }
-    assert [tool.name for tool in tools.tools if tool.meta] == ["ground_recall"]
-    assert tools.tools[0].meta == {"anthropic/alwaysLoad": True}
+    loaded = {tool.name: tool.meta for tool in tools.tools if tool.meta}
+    assert loaded == {name: {"anthropic/alwaysLoad": True} for name in ("ground_recall", "context_pack")}
 
 
 def test_f1_every_description_says_that_recalled_text_is_untrusted(server: Server[Any]) -> None:

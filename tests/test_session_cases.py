@@ -160,7 +160,6 @@ def test_case_10_five_thousand_poisoned_messages_of_one_session_leave_the_true_d
     assert by_source["session"]["chunks"] > 1
 
 
-
 def test_t40_good_records_are_kept_bad_ones_counted_in_order_and_with_their_times(
     command: Command, home: Path, project: Path
 ) -> None:

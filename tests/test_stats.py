@@ -17,7 +17,9 @@ from grounded_mcp.knowledge.reuse import Latency, Reports, Reuse, memory_reuse, 
 from grounded_mcp.stores.base import Noted, NotedItem, NotedRecall, NotedSession
 from grounded_mcp.stores.sqlite import SqliteStore
 from grounded_mcp.text import Analyzer
+from tests.asking import asker
 from tests.conftest import Command
+from tests.talking import Talk
 
 MEMORY = "get_project_memory"
 QUIET = NotedRecall("r", "s1", 100.0, MEMORY, "a", "", "hybrid", "hybrid", "", 2.0, 3.0, 0.0, 6.0, 4, 0, None)
@@ -177,6 +179,30 @@ def test_p5_the_graph_leads_from_sessions_over_recalls_to_items(used: Command) -
     assert [each["rank"] for each in graph["items"]] == [1, 1]
     assert {each["item"] for each in graph["items"]} == {used.json("recall", "lever")["data"][0]["id"]}
     assert graph["evidence"] == []
+
+
+def test_p5_the_graph_leads_on_to_the_evidence_and_from_there_to_its_source(command: Command) -> None:
+    Talk(str(command.cwd)).ask("Is it green?").run("make check", "12 passed").say("Yes.").write(command.home.parent)
+    command.json("sync", "--sessions", "--no-vectors")
+    command.json("learn", "The lever is green", "--command", "make check", "--note", "looked at it")
+    with asker(command.home, command.cwd) as ask:
+        found = ask("get_project_memory", query="lever", intent="inspect", downstream_reuse=False)
+        scripts = ask("get_project_memory")["scripts"]
+        ask("get_project_memory", downstream_reuse=True)
+        (learnt,) = (card["id"] for card in found["items"])
+        (script,) = (card["id"] for card in scripts)
+        graph = ask.memory.graph("30d")
+        assert ask("memory_status")["usage"]["reuseRate"] == 1.0
+    (session,) = graph.sessions
+    assert {each.session for each in graph.recalls} == {session.id}
+    recalled = {each.item: each.recall for each in reversed(graph.items)}
+    assert recalled[learnt] == found["meta"]["recall_id"] == graph.recalls[0].id
+    assert [each.supports for each in graph.evidence[learnt]] == [True]
+    mined, said = graph.evidence[script]
+    assert (mined.session[:4], said.session) == ("ses_", learnt)
+    shown = command.json("stats", "--graph", "--since", "2026-01-01")
+    assert shown["memory_reuse_rate"] == {"rate": 1.0, "called": 1.0, "reused_given_called": 1.0}
+    assert {each["item"] for each in shown["graph"]["evidence"]} == {learnt, script}
 
 
 def test_reading_statistics_makes_no_store(command: Command) -> None:

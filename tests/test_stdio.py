@@ -188,8 +188,8 @@ def test_t6_connecting_and_listing_import_no_model_no_database_and_no_rendering(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True, env=env
     )
     names, heavy = ran.stdout.splitlines()
-    told = ("ground_recall", "get_project_memory", "remember_fact", "record_learning", "forget_memory", "open_memory")
-    assert names == str([*told, "memory_status"])
+    reading = ["ground_recall", "get_project_memory", "context_pack"]
+    assert names == str([*reading, "remember_fact", "record_learning", "forget_memory", "open_memory", "memory_status"])
     assert heavy == "[]"
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError
-from grounded_mcp.faces import evaluate, verbs
+from grounded_mcp.faces import connecting, evaluate, verbs
+from grounded_mcp.faces.hooks import arguments as hooked
 
 TRANSPORTS = ("stdio", "sse", "http")
 
@@ -48,10 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=verbs.serve, transport="stdio", host=None, port=None, project=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        *(_add_quickstart, _add_sync, _add_recall, _add_remember, _add_learn, _add_open, _add_forget),
+        *(_add_quickstart, _add_sync, _add_recall, _add_pack, _add_remember, _add_learn, _add_open, _add_forget),
         *(_add_compact, _add_status, _add_stats, _add_doctor, _add_serve),
     ):
         add(commands)
+    connecting.connect_arguments(_verb(commands, "connect", verbs.connect, connecting.CONNECT))
+    connecting.disconnect_arguments(_verb(commands, "disconnect", verbs.disconnect, connecting.DISCONNECT))
+    hooked.brief_arguments(_verb(commands, "brief", verbs.brief, hooked.BRIEF))
+    hooked.hook_arguments(_verb(commands, "hook", verbs.hook, hooked.HOOK, reports=False))
     evaluate.arguments(_verb(commands, "eval", verbs.eval_, evaluate.TEXT))
     return parser
 
@@ -109,6 +114,18 @@ def _add_recall(commands: _Verbs) -> None:
     verb.add_argument("--since", help="only what changed since then: a date, a time, or an age such as 7d")
     verb.add_argument("--until", help="only what changed until then")
     verb.add_argument("--explain", action="store_true", help="show lanes, votes and boosts of every result")
+
+
+def _add_pack(commands: _Verbs) -> None:
+    text = "gather what is known for a task: by section and trust, with the files that would settle it"
+    verb = _verb(commands, "pack", verbs.pack, text)
+    verb.add_argument("task", nargs="+", help="what you are about to do or want to know")
+    verb.add_argument("--project", help="another project's key, name or folder")
+    verb.add_argument("--intent", help="current_truth, reasoning_archive or blended (default: read from the task)")
+    verb.add_argument("--max-bytes", type=int, metavar="N", help="of the answer (default: 6144)")
+    verb.add_argument("--max-per-bucket", metavar="N", help="items of a section (default: 3)")
+    verb.add_argument("--since", help="only what changed since then: a date, a time, or an age such as 7d")
+    verb.add_argument("--full", action="store_true", help="archived sessions, too")
 
 
 def _add_remember(commands: _Verbs) -> None:

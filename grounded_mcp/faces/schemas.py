@@ -11,13 +11,9 @@ from typing import Any
 Schema = dict[str, Any]
 
 
-def _of(kind: str, about: str = "") -> Schema:
-    return {"type": kind, "description": about} if about else {"type": kind}
-
-
-def _object(properties: Schema, required: tuple[str, ...] | None = None, about: str = "") -> Schema:
+def _object(properties: Schema, required: tuple[str, ...] | None = None) -> Schema:
     names = tuple(properties) if required is None else required
-    return {**_of("object", about), "properties": properties, "required": list(names)}
+    return {"type": "object", "properties": properties, "required": list(names)}
 
 
 def _list(items: Schema) -> Schema:
@@ -28,8 +24,6 @@ def _fields(names: str, *, required: str) -> Schema:
     """An object's fields by name: what each holds is told by its name, for all tools are listed within 12 KB."""
     return _object({name: {} for name in names.split()}, tuple(required.split()))
 
-
-_ANY = _of("object")
 
 _CARD = _fields(
     "id source rank score matchedBy ranks boosts matchedTerms title text heading path lines topic agent session branch "
@@ -49,14 +43,11 @@ RECALL = _object(
     }
 )
 
-PROJECT_MEMORY = _object(
-    {
-        "items": {**_list(_ANY), "description": "Learnings and episodes: text, confidence, open"},
-        "scripts": {**_list(_ANY), "description": "Commands that worked: state, changed files, confidence"},
-        "sessions": _list(_ANY),
-        "meta": _of("object", "mode, degraded, empty, recall_id, guidance"),
-    },
-    required=("scripts", "sessions", "meta"),
+PROJECT_MEMORY = _fields("items scripts sessions meta", required="scripts sessions meta")
+
+PACK = _fields(
+    "current_truth decisions examples past_reasoning discounted read_first current_truth_caveat disagreements meta",
+    required="meta",
 )
 
 REMEMBERED = _fields(
@@ -64,7 +55,8 @@ REMEMBERED = _fields(
 )
 
 LEARNED = _fields(
-    "outcome id reason open scope evidence supported contradicted retired conflicts redacted vector", required="outcome"
+    "outcome id reason open scope evidence supported contradicted retired scripts conflicts redacted vector",
+    required="outcome",
 )
 
 FORGOTTEN = _fields("action ids others unchanged alike note", required="action ids")

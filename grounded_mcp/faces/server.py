@@ -89,9 +89,12 @@ def _options(load: Callable[[], Values], transport: Transport) -> ServerOptions:
 def _open(values: Values) -> Memory:
     """Imported here, not above: this is where the stages, the store's driver and the model's library come in."""
     from grounded_mcp.assemble import open_memory
+    from grounded_mcp.faces.hooks.importing import drain_in_background
     from grounded_mcp.settings import settings
 
-    return open_memory(settings(values), cwd=values.project_dir)
+    memory = open_memory(settings(values), cwd=values.project_dir)
+    drain_in_background(memory, str(values.places.home))
+    return memory
 
 
 def _view(values: Values) -> RenderOptions:

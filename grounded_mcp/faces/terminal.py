@@ -246,6 +246,7 @@ def learned(result: Learned) -> str:
     pieces = f"{result.support_count} for it, {result.contradiction_count} against"
     lines = [f"{result.outcome}: {item.id} ({one_line(item.scope)}); evidence: {pieces}"]
     named = {"supports": result.supported, "contradicts": result.contradicted, "retires": result.retired}
+    named["verifies"] = result.scripts
     lines += [f"  {name} {one_line(', '.join(ids))}" for name, ids in named.items() if ids]
     return "\n".join([*lines, *_after_writing(result)])
 

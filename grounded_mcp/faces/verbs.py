@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grounded_mcp.errors import GroundedError
-from grounded_mcp.faces import evaluate
+from grounded_mcp.faces import connecting, evaluate
 
 if TYPE_CHECKING:
     from grounded_mcp.accounts import Status
@@ -52,6 +52,7 @@ def sync(args: argparse.Namespace) -> None:
                     all_projects=args.all_projects,
                     reread=args.reread,
                 )
+            _drain(memory, args)
         if args.reembed:
             memory.reset_vectors()
         vectors = None
@@ -67,6 +68,13 @@ def sync(args: argparse.Namespace) -> None:
 
 
 _SYNCED = ("documents", "sessions", "vectors")
+
+
+def _drain(memory: Memory, args: argparse.Namespace) -> None:
+    """Transcripts that hooks put aside, also those that lie where no agent usually keeps any."""
+    from grounded_mcp.faces.hooks.importing import drain
+
+    drain(memory, str(_settings(args).places.home))
 
 
 def recall(args: argparse.Namespace) -> None:
@@ -95,6 +103,24 @@ def recall(args: argparse.Namespace) -> None:
     envelope = recall_envelope(found, _settings(args).render)
     text = terminal.recalled(found) if sys.stdout.isatty() else recall_text(envelope, trace=False)
     _report(args, envelope, f"{text}\n\n{terminal.explained(found)}" if args.explain else text)
+
+
+def pack(args: argparse.Namespace) -> None:
+    from grounded_mcp.render import pack_envelope, pack_lengths, pack_text
+
+    with _memory(args) as memory:
+        memory.wait_ready(MODEL_WAIT_S)
+        made = memory.pack(
+            " ".join(args.task),
+            args.project,
+            intent=args.intent,
+            max_per_bucket=args.max_per_bucket,
+            since=args.since,
+            detail="full" if args.full else None,
+            caller=_caller("pack"),
+        )
+    envelope = pack_envelope(made, pack_lengths(_settings(args).render, args.max_bytes))
+    _report(args, envelope, pack_text(envelope))
 
 
 def _project_memory(args: argparse.Namespace) -> None:
@@ -215,6 +241,18 @@ def status(args: argparse.Namespace) -> None:
     _report(args, status_envelope(result), terminal.status(result))
 
 
+def brief(args: argparse.Namespace) -> int:
+    from grounded_mcp.faces.hooks.showing import show
+
+    return show(as_json=args.json, message=args.message)
+
+
+def hook(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces.hooks.program import main
+
+    main([args.event, "--client", args.client, "--home", args.home])
+
+
 def stats(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import figures
 
@@ -251,6 +289,14 @@ def doctor(args: argparse.Namespace) -> int:
         diagnosis = examine(_settings(args), repair=args.repair)
     _report(args, diagnosis.data, diagnosis.text)
     return 0 if diagnosis.sound else 1
+
+
+def connect(args: argparse.Namespace) -> int:
+    return connecting.connect(args, _settings(args).places, print)
+
+
+def disconnect(args: argparse.Namespace) -> int:
+    return connecting.disconnect(args, _settings(args).places, print)
 
 
 def eval_(args: argparse.Namespace) -> None:

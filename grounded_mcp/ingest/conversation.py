@@ -209,33 +209,39 @@ def episodes(found: Iterable[Episode], session: Item, now: float) -> Iterator[Re
 
 
 def scripts(
-    found: Iterable[Sighting], session: Item, now: float, last: Mapping[str, float], hashes: Callable[[str, float], str]
+    found: Iterable[Sighting],
+    source: Item,
+    now: float,
+    seen_before: Mapping[str, tuple[float, float]],
+    hashes: Callable[[str, float], str],
 ) -> Iterator[Record]:
-    """A record for each command that was seen to work or fail, with this session's runs of it as evidence.
+    """A record for each command that was seen to work or fail, with the runs of it in ``source`` as evidence.
 
-    ``last``: when each was last seen before, by item id. ``hashes``: a file's sha256 if it is as it was then.
+    ``seen_before``: when each was first and last seen, by item id. ``hashes``: a file's sha256 if it is as it was then.
     """
     runs: dict[str, list[Sighting]] = {}
     for sighting in found:
         runs.setdefault(sighting.command, []).append(sighting)
     for command, seen in runs.items():
-        item_id = f"scr_{digest(session.scope, command)}"
+        item_id = f"scr_{digest(source.scope, command)}"
         times = [each.seen.at if each.seen.at is not None else now for each in seen]
-        newest = max(*times, last.get(item_id, 0.0))
+        first, newest = min(times), max(times)
+        if item_id in seen_before:
+            first, newest = min(first, seen_before[item_id][0]), max(newest, seen_before[item_id][1])
         files = {path: hashes(path, newest) for each in seen for path in each.scripts}
         item = Item(
             id=item_id,
             kind="script",
-            scope=session.scope,
+            scope=source.scope,
             title=Clean(command),
             key=command,
-            created_at=min(times),
+            created_at=first,
             updated_at=newest,
             content_hash=digest(command),
             attrs={"purpose": seen[-1].purpose, **({"scripts": json.dumps(files)} if files else {})},
         )
         evidence = tuple(
-            Evidence(session.id, each.seen.exchange, each.supports, each.kind, at, Clean(each.note))
+            Evidence(source.id, each.seen.exchange, each.supports, each.kind, at, Clean(each.note))
             for each, at in zip(seen, times, strict=True)
         )
         yield Record(item, (Passage(0, Clean(command)),), evidence)

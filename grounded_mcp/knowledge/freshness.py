@@ -5,14 +5,18 @@ A file whose size and time are as at the last look is not read again. Knows noth
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
+from _thread import allocate_lock
 from collections.abc import Mapping
-from pathlib import Path
-from threading import Lock
+from typing import TYPE_CHECKING
 
-from grounded_mcp.knowledge.confidence import ScriptState
+from grounded_mcp.foreground import ELSEWHERE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grounded_mcp.trust import ScriptState
 
 MAX_BYTES = 1_048_576
 """A larger file is no script; it is not read, and nothing is known of it."""
@@ -21,10 +25,18 @@ MAX_BYTES = 1_048_576
 class Freshness:
     """The scripts of one project. ``root``: its folder; paths are relative to it. Thread-safe."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self._root = os.path.realpath(root)
+        self._here = os.fspath(root) != ELSEWHERE
         self._seen: dict[str, tuple[tuple[int, int, int, int], str]] = {}
-        self._lock = Lock()
+        self._lock = allocate_lock()
+
+    @property
+    def root(self) -> Path:
+        """The folder, without links."""
+        from pathlib import Path  # not at the top, for the hooks' sake
+
+        return Path(self._root)
 
     def state(self, scripts: Mapping[str, str]) -> ScriptState:
         """Of all files of a command, by path and sha256 (empty: not known): the worst of them; verified for none."""
@@ -42,6 +54,8 @@ class Freshness:
 
     def sha256(self, path: str) -> str | None:
         """A file's hash; empty for one that is not read, None where there is no such file in the project."""
+        if not self._here:
+            return ""
         try:
             status = os.stat(os.path.join(self._root, path))  # noqa: PTH116, PTH118 - pathlib takes five times as long
         except (OSError, ValueError):
@@ -59,9 +73,16 @@ class Freshness:
 
     def _read(self, path: str, status: os.stat_result) -> str | None:
         try:
-            file = (self._root / path).resolve()
-            if not file.is_relative_to(self._root) or not stat.S_ISREG(status.st_mode):
+            file = os.path.realpath(os.path.join(self._root, path))  # noqa: PTH118
+            if os.path.commonpath((self._root, file)) != self._root or not stat.S_ISREG(status.st_mode):
                 return None
-            return "" if status.st_size > MAX_BYTES else hashlib.sha256(file.read_bytes()).hexdigest()
-        except (OSError, RuntimeError):
+            return "" if status.st_size > MAX_BYTES else _sha256(file)
+        except (OSError, ValueError):
             return None
+
+
+def _sha256(file: str) -> str:
+    from hashlib import sha256  # 4 ms that a hook of a project without scripts need not pay
+
+    with open(file, "rb") as opened:  # noqa: PTH123
+        return sha256(opened.read()).hexdigest()

@@ -71,7 +71,7 @@ class Journal:
         if self._telemetry is None:
             return None
         if recall_id and not self._telemetry.has(recall_id):
-            remedy = "Give meta.recallId of an answer, or leave it out for the previous recall of this session."
+            remedy = "Give the recall_id of an answer's meta, or leave it out for the previous recall of this session."
             raise NotFound("recall_id", "there was no such recall.", remedy)
         recall = recall_id or self._telemetry.latest(caller.session)
         if recall:
@@ -97,8 +97,9 @@ class Journal:
         """The last ``STATUS_DAYS`` in few figures; None where nothing is kept. Raises: StoreError."""
         if self._telemetry is None:
             return None
+        dropped = self._telemetry.flush()
         noted = self._store.noted(self._clock() - STATUS_DAYS * DAY, project=self._project)
-        return reuse.usage(noted, STATUS_DAYS, dropped=self._telemetry.dropped)
+        return reuse.usage(noted, STATUS_DAYS, dropped=dropped)
 
     def close(self) -> None:
         """Store what waits, within a bounded time."""

@@ -23,6 +23,7 @@ from grounded_mcp.ingest.facts import FactWriter, title_of
 from grounded_mcp.knowledge.conflicts import sentences
 from grounded_mcp.knowledge.correction import CLAIMS, DOCUMENTS, LEARNINGS, Claims, ids_of, text_of
 from grounded_mcp.knowledge.freshness import Freshness
+from grounded_mcp.knowledge.shown import verified_by
 from grounded_mcp.outcomes import Learned
 from grounded_mcp.recall.gist import gist
 from grounded_mcp.text import fingerprint
@@ -39,7 +40,8 @@ _PROOF: dict[Outcome, tuple[EvidenceKind, bool]] = {
 """What each outcome is for the claim itself: the kind of evidence, and whether it supports."""
 
 STATED = "stated:"
-"""Begins the place of evidence that a caller stated, where mined evidence has a conversation's id."""
+"""Begins the source of evidence that a caller stated. Mined evidence has a conversation's id there, and what a claim
+says of another one has the id of the claim: it goes when that is deleted."""
 
 _PLACEHOLDER = re.compile(r"\[REDACTED:[^\]]*\]")
 _QUOTED = OPEN.split(" ", 1)[0]
@@ -101,8 +103,7 @@ class LearningWriter:
         outcome = check(lesson, self.options)
         cleaned = self._clean(lesson)
         for_it, against = self._named("supports", lesson.supports), self._named("contradicts", lesson.contradicts)
-        refused = self._refused(cleaned.claim, outcome)
-        if refused is not None:
+        if (refused := self._refused(cleaned.claim, outcome)) is not None:
             return replace(refused, redactions=cleaned.redactions)
         before = self._before(cleaned.claim)
         if before is not None and any(each.id == before.id for each in (*for_it, *against)):
@@ -112,27 +113,28 @@ class LearningWriter:
         conflicts = self.claims.conflicts(item.body or "", item.scope, {item.id, *ids_of(retired)})
         if not retired:
             conflicts = tuple({each.id: each for each in (*against, *conflicts)}.values())
-        kind, holds = _PROOF[outcome]
-        seen = Evidence(f"{STATED}{uuid.uuid4().hex}", 0, holds, kind, now, cleaned.note)
-        gone = frozenset(ids_of(retired))
+        seen, told = _evidence(outcome, item.id, cleaned.note, now)
+        shown = self._shown_by(item, told, cleaned) if outcome == "verified" else ()
         self.claims.store.save(
             [
                 Record(item, self._passages(cleaned.claim, item), (seen,)),
-                *self._spoken_to(for_it, replace(seen, supports=True), gone, now),
-                *self._spoken_to(against, replace(seen, supports=False), gone, now),
+                *self._spoken_to(for_it, replace(told, supports=True), ids_of(retired)),
+                *self._spoken_to(against, replace(told, supports=False), ids_of(retired)),
+                *shown,
             ],
-            supersede=dict.fromkeys(gone, item.id),
+            supersede=dict.fromkeys(ids_of(retired), item.id),
             conflicts=[(item.id, each.id) for each in conflicts],
         )
-        told = self.claims.store.evidence(item.id)
+        evidence = Counter(each.supports for each in self.claims.store.evidence(item.id))
         return Learned(
             outcome="merged" if before is not None and before.state == "active" else "stored",
             item=item,
-            support_count=sum(each.supports for each in told),
-            contradiction_count=sum(not each.supports for each in told),
+            support_count=evidence[True],
+            contradiction_count=evidence[False],
             supported=ids_of(for_it),
             contradicted=ids_of(against),
             retired=ids_of(retired),
+            scripts=ids_of(each.item for each in shown),
             conflicts=conflicts,
             redactions=cleaned.redactions,
         )
@@ -256,16 +258,27 @@ class LearningWriter:
         found.pop(new, None)
         return tuple(found.values())
 
-    def _spoken_to(self, items: Iterable[Item], seen: Evidence, gone: Collection[str], now: float) -> list[Record]:
+    def _shown_by(self, item: Item, told: Evidence, cleaned: Cleaned) -> tuple[Record, ...]:
+        store, root = self.claims.store, self.root
+        return verified_by(item, told, cleaned.command, cleaned.script, root, store, self.freshness)
+
+    def _spoken_to(self, items: Iterable[Item], seen: Evidence, gone: Collection[str]) -> list[Record]:
         records = []
         for item in items:
             if item.id in gone:
                 kept = replace(item, state="superseded", body=Clean(text_of(item)))
                 records.append(Record(kept, evidence=(seen,)))
                 continue
-            aged = replace(item, updated_at=now) if item.kind == "learning" else item
+            aged = replace(item, updated_at=seen.at) if item.kind == "learning" else item
             records.append(Record(aged, self.claims.store.item(item.id)[1], (seen,)))
         return records
+
+
+def _evidence(outcome: Outcome, claim: str, note: Clean, now: float) -> tuple[Evidence, Evidence]:
+    """What an outcome is for the claim itself, and, with the claim as its source, for what it speaks to."""
+    (kind, holds), said = _PROOF[outcome], uuid.uuid4()
+    seen = Evidence(f"{STATED}{said.hex}", 0, holds, kind, now, note)
+    return seen, replace(seen, session=claim, place=said.int >> 97)
 
 
 def check(lesson: Lesson, options: LearningOptions) -> Outcome:

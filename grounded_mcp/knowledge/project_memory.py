@@ -14,7 +14,7 @@ from grounded_mcp.dossier import INTENTS, Intent, ProjectMemory, VerifiedScript
 from grounded_mcp.errors import InputError, NotFound
 from grounded_mcp.knowledge.confidence import ConfidenceOptions, Weighed, judge
 from grounded_mcp.knowledge.freshness import Freshness
-from grounded_mcp.knowledge.standing import conflicts, files_now, script_now, weigh_items
+from grounded_mcp.knowledge.standing import changed, conflicts, files_now, script_now, weigh_items
 from grounded_mcp.recall.ask import Ask, AskOptions, read
 from grounded_mcp.recall.fusion import FusionOptions
 from grounded_mcp.recall.gather import Watch
@@ -140,10 +140,10 @@ def search(query: Query, grounds: Grounds, id: str) -> Recall:
 
 def _judged(candidate: Candidate, item: Item, weighed: Weighed, grounds: Grounds, now: float) -> Confidence:
     votes = {vote.lane: vote for vote in candidate.votes if vote.rank is not None}
-    near = votes.get("vector")
-    return judge(
+    near, files = votes.get("vector"), files_now(item, grounds.freshness)
+    judged = judge(
         weighed,
-        files_now(item, grounds.freshness).values(),
+        files.values(),
         item.updated_at,
         now,
         grounds.confidence,
@@ -151,6 +151,7 @@ def _judged(candidate: Candidate, item: Item, weighed: Weighed, grounds: Grounds
         ranks={lane: vote.rank for lane, vote in votes.items() if vote.rank is not None},
         similarity=near.native if near else None,
     )
+    return replace(judged, changed=changed(files)) if files else judged
 
 
 def _scored(candidate: Candidate, passage: StoredPassage, confidence: Confidence) -> Candidate:

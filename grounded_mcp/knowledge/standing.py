@@ -41,6 +41,11 @@ def files_now(item: Item, freshness: Freshness) -> Mapping[str, ScriptState]:
     return {path: "stale" if state == "unknown" else state for path, state in states.items()}
 
 
+def changed(files: Mapping[str, ScriptState]) -> tuple[str, ...]:
+    """Those that are not known to be as they were."""
+    return tuple(path for path, state in files.items() if state != "verified")
+
+
 def script_now(item: Item, freshness: Freshness, weighed: Weighed, now: float, by: ConfidenceOptions) -> VerifiedScript:
     """A script with its files as they are now; the worst of them decides."""
     files = files_now(item, freshness)
@@ -49,7 +54,7 @@ def script_now(item: Item, freshness: Freshness, weighed: Weighed, now: float, b
         item=item,
         state="missing" if "missing" in found else "stale" if "stale" in found else "verified",
         files=tuple(files),
-        changed=tuple(path for path, state in files.items() if state != "verified"),
+        changed=changed(files),
         confidence=judge(weighed, files.values(), item.updated_at, now, by),
     )
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grounded_mcp.errors import InputError
+from grounded_mcp.foreground import ELSEWHERE
 from grounded_mcp.ingest.redact import Redactor, clean_project
-from grounded_mcp.project import canonical_scope, identify, known_project
+from grounded_mcp.project import canonical_scope, elsewhere, identify, known_project
 from grounded_mcp.recall.scope import ANY_PROJECT, admit
 from grounded_mcp.stores.base import Store
 from grounded_mcp.values import GLOBAL_SCOPE, Project, ScopeFilter
@@ -67,4 +68,6 @@ class Whereabouts:
         found = known_project(name, known)
         if found is not None:
             return found
+        if str(self.root) == ELSEWHERE:
+            return clean_project(elsewhere(name), self.redactor)
         return clean_project(identify(self.root, explicit=name, env=self.environment), self.redactor)

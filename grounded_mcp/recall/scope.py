@@ -8,14 +8,20 @@ A named project admits ``global`` and its own rows only. Named fact scopes admit
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from grounded_mcp.values import GLOBAL_SCOPE, Project, ScopeFilter
+from grounded_mcp.foreground import GLOBAL_SCOPE, Here
+
+if TYPE_CHECKING:
+    from grounded_mcp.values import Project, ScopeFilter
 
 ANY_PROJECT = "*"
 
 
 def everything() -> ScopeFilter:
     """No filter at all."""
+    from grounded_mcp.values import ScopeFilter  # a brief asks only for ``at_home``, and is to be quick
+
     return ScopeFilter(facts=None, others=None, source="none")
 
 
@@ -34,6 +40,8 @@ def admit(
     every scope the store holds and ``known`` every registered project. ``anywhere``: the caller named ``*``, so that
     only the facts are filtered, and only where their scopes are named.
     """
+    from grounded_mcp.values import ScopeFilter
+
     if anywhere:
         facts = None if fact_scopes is None else frozenset({GLOBAL_SCOPE, *fact_scopes})
         return ScopeFilter(facts, None, "none" if facts is None else "factScopes")
@@ -45,12 +53,18 @@ def admit(
         return ScopeFilter(frozenset({GLOBAL_SCOPE, *fact_scopes}), others, "factScopes", named)
     if declared is not None:
         return ScopeFilter(frozenset({GLOBAL_SCOPE, *_own_scopes(declared, everyone)}), others, "project", named)
+    return ScopeFilter(*at_home(folder, stored, known), "folder")
+
+
+def at_home(folder: Here, stored: Iterable[str], known: Iterable[Here]) -> tuple[frozenset[str], frozenset[str]]:
+    """The scopes of facts, and of everything else, that a folder's project admits where nothing is named."""
+    everyone = (*known, folder)
     elsewhere = (_own_scopes(each, everyone) for each in everyone if each.key != folder.key)
     foreign = frozenset().union(*elsewhere) - _own_scopes(folder, everyone)
-    return ScopeFilter(frozenset({GLOBAL_SCOPE, folder.scope, *stored}) - foreign, others, "folder")
+    return frozenset({GLOBAL_SCOPE, folder.scope, *stored}) - foreign, frozenset({GLOBAL_SCOPE, folder.scope})
 
 
-def _own_scopes(project: Project, known: Sequence[Project]) -> set[str]:
+def _own_scopes(project: Here, known: Sequence[Here]) -> set[str]:
     """The project's scope, and its plain name where no other known project shares it.
 
     A fact may have been stored under ``project:alpha`` before the folder of alpha was ever seen.

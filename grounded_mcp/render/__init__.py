@@ -1,6 +1,7 @@
 """From values to what a model reads, advisory-wrapped and within a budget. Pure; one module per kind of answer."""
 
 from grounded_mcp.render.cards import card, compact, matched_by, matched_terms
+from grounded_mcp.render.packed import pack_envelope, pack_lengths, pack_text
 from grounded_mcp.render.pages import (
     opened_envelope,
     opened_text,
@@ -42,6 +43,9 @@ __all__ = [
     "matched_terms",
     "opened_envelope",
     "opened_text",
+    "pack_envelope",
+    "pack_lengths",
+    "pack_text",
     "project_memory_envelope",
     "project_memory_text",
     "recall_envelope",

@@ -9,10 +9,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, get_args
 
-from grounded_mcp.inert import Inert, inert, printable, wrap
+from grounded_mcp.inert import FIELD_CHARS as FIELD_CHARS
+from grounded_mcp.inert import Inert, inert, wrap
+from grounded_mcp.inert import field as field  # every renderer takes both from here
 from grounded_mcp.render.snippet import cut_around
 from grounded_mcp.trust import Confidence
 from grounded_mcp.values import Candidate, Item, LaneName, Recall, StoredPassage, Vote
@@ -20,7 +21,6 @@ from grounded_mcp.when import iso
 
 Envelope = dict[str, Any]
 
-FIELD_CHARS = 400
 TITLE_CHARS = 120
 TERM_CHARS = 40
 MAX_CONFLICTS = 3
@@ -199,13 +199,6 @@ def notes(safe: Inert) -> Envelope:
     """What was found while a text was made inert."""
     found = {"hidden_chars_removed": safe.hidden_removed or None, "external_url": safe.external_url or None}
     return {name: value for name, value in found.items() if value is not None}
-
-
-@lru_cache(1_024)
-def field(text: str, limit: int = FIELD_CHARS) -> str:
-    """A stored string outside the wrapper: one line, cleaned and escaped, cut at ``limit`` characters."""
-    line = " ".join(printable(text[: 4 * limit])[0].split())
-    return inert(line if len(line) <= limit else line[: limit - 1] + "…").text
 
 
 def rounded(value: float | None, digits: int) -> float | None:

@@ -95,7 +95,7 @@ _WHY = {
     "stated": "stated {created}",
     "doc": "read from {path}",
     "session": "imported from a conversation of {agent}",
-    "script": "seen in conversations, first {created}",
+    "script": "seen to run, first {created}",
     "episode": "one attempt in a conversation of {agent}",
     "digest": "made from the conversations of a week",
 }

@@ -143,6 +143,7 @@ def _card(candidate: Candidate, rank: int, recall: Recall, snippet: int) -> Enve
     item, passage = candidate.found.item, candidate.found.passage
     words = matched_terms(recall, candidate.found)
     safe = inert(cut_around(passage.body, words, snippet))
+    confidence = recall.confidence[candidate.id]
     fields: Envelope = {
         "id": field(item.id),
         "source": item.kind,
@@ -153,8 +154,10 @@ def _card(candidate: Candidate, rank: int, recall: Recall, snippet: int) -> Enve
         "text": wrap(safe),
         "outcome": field(item.attrs.get("outcome", ""), TITLE_CHARS),
         "agent": field(item.attrs.get("agent", ""), TITLE_CHARS),
-        "state": item.state,
-        "confidence": confidence_fields(recall.confidence[candidate.id]),
+        "state": item.state if item.state != "active" else "",
+        "command": field(item.attrs.get("command", ""), COMMAND_CHARS),
+        "changed": [field(path, TITLE_CHARS) for path in confidence.changed[:MAX_FILES]],
+        "confidence": confidence_fields(confidence),
         **conflicting(recall.conflicts.get(item.id, ())),
         **notes(safe),
         "size": candidate.found.size,
@@ -271,8 +274,10 @@ def _item_line(each: Mapping[str, Any]) -> str:
         {
             "outcome": each.get("outcome"),
             "agent": each.get("agent"),
-            "state": each["state"],
+            "state": each.get("state"),
             "matched": ", ".join(each.get("matched_terms", ())),
+            "command": each.get("command"),
+            "changed": ", ".join(each.get("changed", ())),
             "confidence": _standing(each["confidence"]),
             "conflicts with": conflicts_line(each),
             "rank": "; ".join([*lanes, factors]),

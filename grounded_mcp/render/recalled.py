@@ -39,11 +39,16 @@ TRACE_HITS, TRACE_FUSED, TRACE_TERMS = 5, 10, 24
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """[render]: characters. ``max_chars`` bounds each half of an answer; clients cut what is longer."""
+    """[render]: characters. ``max_chars`` bounds each half of an answer; clients cut what is longer. A context pack has
+    a budget of bytes instead, which a caller may change up to the cap."""
 
     snippet_chars: int
     max_chars: int
     page_chars: int
+    pack_bytes: int = 6_144
+    pack_byte_cap: int = 65_536
+    pack_snippet_chars: int = 400
+    pack_summary_chars: int = 800
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def learned_envelope(result: Learned) -> Envelope:
         "supported": _ids(result.supported),
         "contradicted": _ids(result.contradicted),
         "retired": _ids(result.retired),
+        "scripts": _ids(result.scripts),
         **conflicting(result.conflicts),
         "redacted": dict(result.redactions),
         "vector": result.vector if item else None,
@@ -75,7 +76,7 @@ def learned_text(envelope: Envelope) -> str:
     evidence = envelope["evidence"]
     parts = [f"{envelope['outcome']}: {envelope['id']}", f"scope {quoted(envelope['scope'])}"]
     parts.append(f"evidence: supports {evidence['supports']}, contradicts {evidence['contradicts']}")
-    named = ("supported", "contradicted", "retired")
+    named = ("supported", "contradicted", "retired", "scripts")
     parts += [f"{name} {', '.join(envelope[name])}" for name in named if name in envelope]
     return " | ".join([*parts, *_common(envelope)])
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.entities import EntityId
 from grounded_mcp.events import Event
+from grounded_mcp.foreground import Foreground, Most, Note, Weights
 from grounded_mcp.values import (
     Evidence,
     EvidenceKind,
@@ -247,6 +248,16 @@ class Store(Protocol):
 
         At most ``most + 1`` of each: more than ``most`` say only that the entity is common.
         """
+        ...
+
+    def foreground(self, facts: Collection[str], others: Collection[str], most: Most, weights: Weights) -> Foreground:
+        """What a brief is made from, of one snapshot: see ``foreground.Shelf``."""
+        ...
+
+    def naming(
+        self, entities: Sequence[int], facts: Collection[str], others: Collection[str], common: int, k: int
+    ) -> tuple[Note, ...]:
+        """Whole items that name what a message names: see ``foreground.Shelf``."""
         ...
 
     def entities_of(self, passages: Sequence[PassageId]) -> Mapping[PassageId, tuple[EntityId, ...]]:

@@ -21,8 +21,10 @@ from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import StoreError
 from grounded_mcp.events import Event
+from grounded_mcp.foreground import Foreground, Most, Note, Weights
 from grounded_mcp.stores import sqlite_check as checking
 from grounded_mcp.stores import sqlite_entities as mentioned
+from grounded_mcp.stores import sqlite_foreground as leading
 from grounded_mcp.stores import sqlite_read as reading
 from grounded_mcp.stores import sqlite_sources as sources
 from grounded_mcp.stores import sqlite_sql as sql
@@ -175,6 +177,14 @@ class SqliteStore:
 
     def timed(self, since: float, until: float, where: Filter, k: int) -> tuple[Hit, ...]:
         return self._database.read(lambda db: reading.timed(db, since, until, where, k))
+
+    def foreground(self, facts: Collection[str], others: Collection[str], most: Most, weights: Weights) -> Foreground:
+        return self._database.read(lambda db: leading.foreground(db, facts, others, most, weights))
+
+    def naming(
+        self, entities: Sequence[int], facts: Collection[str], others: Collection[str], common: int, k: int
+    ) -> tuple[Note, ...]:
+        return self._database.read(lambda db: leading.naming(db, entities, facts, others, common, k))
 
     def mentions(
         self, entities: Sequence[EntityId], where: Filter, most: int
