@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError, InputError, StoreMoved
 from grounded_mcp.events import Caller
+from grounded_mcp.faces import prompts
 from grounded_mcp.faces.arguments import check, input_schema, nearest
 from grounded_mcp.faces.callers import Callers
 from grounded_mcp.faces.lifetime import Opening
@@ -66,6 +67,32 @@ def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOpt
         work = functools.partial(answer, table, caller, params.arguments or {}, opening, options, view)
         return await anyio.to_thread.run_sync(work)
 
+    async def list_prompts(_context: Context, _params: object) -> types.ListPromptsResult:
+        return prompts.LISTED
+
+    async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        caller = callers.of(context, prompts.checked(params.name))
+        given = params.arguments or {}
+        work = functools.partial(answer, table, caller, given, opening, options, view)
+        return prompts.shown(clean(given.get("task", "")), await anyio.to_thread.run_sync(work))
+
+    server: Server[Any] = Server(
+        "grounded-mcp",
+        version=__version__,
+        title="grounded-mcp",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+    server.middleware.append(_boundary(opening))
+    return server
+
+
+def _boundary(opening: Opening) -> ServerMiddleware[Any]:
+    """What surrounds every request: the memory is warmed up, and an error of ours is told in one neutral line."""
+
     async def around(ctx: Context, call_next: CallNext) -> HandlerResult:
         opening.warm_up()
         try:
@@ -76,16 +103,7 @@ def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOpt
             logger.error("%s failed: %s", ctx.method, places(error))
             raise MCPError(code=types.INTERNAL_ERROR, message=INTERNAL) from None
 
-    server: Server[Any] = Server(
-        "grounded-mcp",
-        version=__version__,
-        title="grounded-mcp",
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-    server.middleware.append(around)
-    return server
+    return around
 
 
 def _listed(tool: Tool) -> types.Tool:
