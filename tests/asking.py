@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,15 @@ class Asker:
         result = self._call(tool, arguments)
         assert result.is_error
         return str(result.content[0].text)
+
+    def embed(self) -> None:
+        """Wait until everything has its vector, whichever thread makes it."""
+        for _ in range(500):
+            self.memory.fill_vectors()
+            if not self.memory.status().store.vectors.get("pending"):
+                return
+            threading.Event().wait(0.02)
+        raise AssertionError("no vectors in ten seconds")
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
         async def talk() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from hashlib import sha256
@@ -447,16 +446,6 @@ def test_t42_of_several_ids_one_that_is_wrong_forgets_none(ask: Asker, project: 
     assert found(ask, "buoy red") == [fact]
 
 
-def embedded(ask: Asker) -> None:
-    """Wait until everything has its vector, whichever thread makes it."""
-    for _ in range(500):
-        ask.memory.fill_vectors()
-        if not ask.memory.status().store.vectors.get("pending"):
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("no vectors in ten seconds")
-
-
 def test_t42_case_61_a_forgotten_learning_leaves_no_byte_in_table_index_vectors_log_or_statistics(
     home: Path, project: Path
 ) -> None:
@@ -465,7 +454,7 @@ def test_t42_case_61_a_forgotten_learning_leaves_no_byte_in_table_index_vectors_
         other = ask("remember_fact", text="The pelican sleeps on the northern pier.")["id"]
         lesson = {"command": "make wimbrel", "note": "Sandpiper saw it", "supports": [other]}
         learnt = ask("record_learning", claim="The phalarope hut opens at noon.", outcome="verified", **lesson)["id"]
-        embedded(ask)
+        ask.embed()
         with closing(apsw.Connection(str(home / "memory.db"))) as db:
             told = "SELECT embedding FROM vector JOIN passage ON passage.id = vector.passage WHERE body LIKE ?"
             ((vector,),) = db.execute(told, ("%phalarope%",))

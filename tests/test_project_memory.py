@@ -591,6 +591,7 @@ def test_p5_a_lowered_mode_its_reason_and_every_time_are_noted_beside_each_other
         ask("remember_fact", text="The machine needs a reboot.")
         ask.memory.start()
         assert ask.memory.wait_ready(30)
+        ask.embed()
         ask("ground_recall", query="restart the server")
         ask("get_project_memory", **query, mode="vector")
         called = ask("memory_status")["usage"]  # of this very session, at once
