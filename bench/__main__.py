@@ -40,7 +40,9 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
     parser.add_argument("--sessions", type=Path, help="folder of sessions and queries, for import and sessions")
     parser.add_argument("--repository", action="append", metavar="NAME=FOLDER", help="for packs; may be repeated")
-    parser.add_argument("--cache", default=tempfile.gettempdir(), help="where packs keeps what it indexed")
+    parser.add_argument(
+        "--cache", default=f"{tempfile.gettempdir()}/grounded-packs", help="where packs keeps what it indexed"
+    )
     parser.add_argument("--log", action="store_true", help="append to bench/LOG.md")
     args = parser.parse_args()
     names = args.names or [name for name in MEASUREMENTS if name not in NEEDS or getattr(args, NEEDS[name])]

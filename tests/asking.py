@@ -63,13 +63,7 @@ class Asker:
         return str(result.content[0].text)
 
     def embed(self) -> None:
-        """Wait until everything has its vector, whichever thread makes it."""
-        for _ in range(500):
-            self.memory.fill_vectors()
-            if not self.memory.status().store.vectors.get("pending"):
-                return
-            threading.Event().wait(0.02)
-        raise AssertionError("no vectors in ten seconds")
+        embed(self.memory)
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
         async def talk() -> Any:
@@ -78,6 +72,16 @@ class Asker:
                     return await client.call_tool(tool, arguments)
 
         return anyio.run(talk)
+
+
+def embed(memory: Memory) -> None:
+    """Wait until everything has its vector, whichever thread makes it."""
+    for _ in range(500):
+        memory.fill_vectors()
+        if not memory.status().store.vectors.get("pending"):
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("no vectors in ten seconds")
 
 
 @contextmanager

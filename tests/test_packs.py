@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from grounded_mcp import git
 from grounded_mcp.faces.tools import TOOLS
 from grounded_mcp.inert import CLOSE, OPEN
 from grounded_mcp.render.packed import LEAST_BYTES, NOTHING, TALK_ONLY
@@ -23,7 +21,6 @@ from tests.conftest import Command
 from tests.talking import Talk
 
 DAY = 86_400.0
-ENV = git.environment(os.environ) | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 CAVEAT = "tracker-backed, not live-verified"
 WIDE = {"max_bytes": 65_536, "max_per_bucket": 20}
 ITEMS = ("current_truth", "decisions", "examples", "past_reasoning", "discounted")
@@ -65,14 +62,9 @@ def write(root: Path, files: dict[str, str]) -> None:
         (root / path).write_text(text, encoding="utf-8")
 
 
-def run_git(root: Path, *args: str) -> None:
-    identity = ["-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *identity, *args], cwd=root, env=ENV, check=True, capture_output=True)
-
-
-def commit(root: Path) -> None:
+def commit(git: Callable[..., str], root: Path) -> None:
     for step in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "all")):
-        run_git(root, *step)
+        git(root, *step)
 
 
 Opened = Callable[..., Asker]
@@ -95,7 +87,7 @@ def quay(tmp_path: Path, project: Path) -> Iterator[Opened]:
         ask.memory.sync_documents()
         if provider != "none":
             assert ask.memory.wait_ready(30) is ready
-            ask.memory.fill_vectors()
+            ask.embed() if ready else ask.memory.fill_vectors()
         return ask
 
     yield opened
@@ -194,9 +186,9 @@ def test_c1_asked_for_reasons_the_pack_begins_with_decisions_and_conversations(
 # --- trust (C2) -------------------------------------------------------------------------------------------
 
 
-def test_c2_the_pages_examples_have_the_pages_levels(quay: Opened, project: Path) -> None:
+def test_c2_the_pages_examples_have_the_pages_levels(quay: Opened, project: Path, git: Callable[..., str]) -> None:
     write(project, FILES)
-    commit(project)
+    commit(git, project)
     made = pack(quay(), "allocate berth", intent="blended", **WIDE)
     assert {path(each): each["trust"] for each in items(made)} == LEVELS
     assert paths(made, "discounted") == ["coverage-report.md"]
@@ -204,9 +196,11 @@ def test_c2_the_pages_examples_have_the_pages_levels(quay: Opened, project: Path
 
 
 @pytest.mark.parametrize("step", ["untracked", "deleted", "deleted since"])
-def test_c2_untracked_and_deleted_files_are_discounted(quay: Opened, project: Path, step: str) -> None:
+def test_c2_untracked_and_deleted_files_are_discounted(
+    quay: Opened, project: Path, git: Callable[..., str], step: str
+) -> None:
     write(project, FILES)
-    commit(project)
+    commit(git, project)
     if step == "untracked":
         write(project, {"notes.md": "allocate a berth by night\n"})
     ask = quay()
@@ -233,6 +227,28 @@ def test_c2_generated_reports_are_discounted_by_their_place_or_by_what_their_hea
 ) -> None:
     made = pack(quay({name: text}), "allocate berth")
     assert [(path(each), each["trust"]) for each in items(made)] == [(name, "discounted")]
+
+
+@pytest.mark.parametrize(
+    "name", ["reports/berths.py", "lighthouse/berths.py", "docs/how-to-report.md", "test_report.py"]
+)
+def test_c2_what_only_sounds_like_a_report_is_not_discounted(quay: Opened, name: str) -> None:
+    (only,) = items(pack(quay({name: "allocate a berth\n"}), "allocate berth"))
+    assert only["trust"] == ("live_state" if name.endswith(".py") else "committed_doc")
+
+
+def test_case_60_a_pack_shows_nothing_of_another_project(quay: Opened, tmp_path: Path) -> None:
+    ask = quay({"docs/berths.md": "allocate a berth by the tide\n", "src/berths.py": "BERTHS = 12  # allocate berth\n"})
+    other = tmp_path / "elsewhere"
+    write(other, {"docs/other.md": "allocate a berth by the moon\n", "src/other.py": "BERTHS = 7  # allocate berth\n"})
+    with asker(tmp_path / "home", other) as there:
+        there.memory.sync_documents()
+        there("remember_fact", text="We allocate a berth by the moon.")
+        assert "docs/other.md" in str(pack(there, "allocate berth"))
+    made, told = ask.both("context_pack", task="allocate berth", detail="full", **WIDE)
+    assert {path(each) for each in items(made)} == {"docs/berths.md", "src/berths.py"}
+    assert "other" not in str(made) + told
+    assert "moon" not in str(made) + told
 
 
 def test_c2_paths_of_the_configuration_are_of_the_level_they_are_given(quay: Opened) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from grounded_mcp.render import EMPTY, NO_WORDS, RenderOptions
 from grounded_mcp.settings import settings
 from grounded_mcp.values import Clean, Evidence, EvidenceKind, Item, Kind, Passage, Record, Space, Vector
 from tests import cross_encoder
-from tests.asking import Asker, asker
+from tests.asking import Asker, asker, embed
 from tests.conftest import Command
 from tests.talking import Talk
 
@@ -82,14 +81,8 @@ class Shelf:
         self.store.save([Record(item, (Passage(0, Clean(text)),), seen)])
 
     def embed(self) -> None:
-        """Wait until everything has its vector, whichever thread makes it."""
         assert self.memory.wait_ready(10)
-        for _ in range(500):
-            self.memory.fill_vectors()
-            if not self.store.waiting():
-                return
-            threading.Event().wait(0.02)
-        raise AssertionError("no vectors in ten seconds")
+        embed(self.memory)
 
     def calls(self, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
         """Call tools over one connection; their results, in order."""

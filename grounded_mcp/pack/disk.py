@@ -16,7 +16,7 @@ from grounded_mcp.text import fingerprint
 from grounded_mcp.values import Item
 
 MAX_BYTES = 4_194_304
-"""A larger file is not compared by its content: its size and time decide."""
+"""A larger file is not read: whether it changed is unknown."""
 
 
 class Disk:

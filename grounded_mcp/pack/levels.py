@@ -27,9 +27,16 @@ from grounded_mcp.packing import Trust
 from grounded_mcp.trust import Confidence
 from grounded_mcp.values import Item
 
+_REPORT_SUFFIXES = ("htm", "html", "json", "md", "txt", "xml")
 GENERATED = (
-    *("coverage/**", "htmlcov/**", "reports/**", "*report*.html", "*-report.md", "*_report.md", "*.generated.*"),
-    *("*_pb2.py", "*.pb.go", "lighthouse*", "benchmark-results*", "*.lock"),
+    *(f"{folder}/*.{suffix}" for folder in ("coverage", "htmlcov", "reports") for suffix in _REPORT_SUFFIXES),
+    *(
+        f"{what}[-_]report.{suffix}"
+        for what in ("audit", "benchmark", "build", "coverage", "lint", "performance", "scan", "test")
+        for suffix in _REPORT_SUFFIXES
+    ),
+    *("report.htm", "report.html", "lighthouse[-_.]*", "benchmark-results*", "*.generated.*"),
+    *("*_pb2.py", "*.pb.go", "*.lock"),
 )
 """Paths of what tools write. A header that says so is found when a document is indexed (``attrs["generated"]``)."""
 
@@ -94,13 +101,15 @@ def _document(item: Item, options: TrustOptions) -> Level:
 
 
 def matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a path, or its name alone, is one of the patterns, case aside."""
-    if not patterns:
-        return False
-    folded, compiled = path.casefold(), _compiled(patterns)
-    return compiled.match(folded) is not None or compiled.match(folded.rpartition("/")[2]) is not None
+    """Whether a path fits one of the patterns, case aside. One without a slash is about the name alone."""
+    folded = path.casefold()
+    whole, name = _compiled(patterns)
+    return whole.match(folded) is not None or name.match(folded.rpartition("/")[2]) is not None
 
 
 @lru_cache(64)
-def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(pattern.casefold()) for pattern in patterns))
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What whole paths, and what names, are to match; nothing matches where there is no pattern."""
+    split = ([each for each in patterns if "/" in each], [each for each in patterns if "/" not in each])
+    whole, name = (re.compile("|".join(translate(each.casefold()) for each in some) or r"(?!)") for some in split)
+    return whole, name

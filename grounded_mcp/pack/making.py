@@ -146,9 +146,8 @@ def _sections(items: Sequence[PackItem], read: Read, options: PackOptions) -> Ma
     """Items by section, each best first. What is in a section for its trust is not also in one for its use."""
     sections: dict[Section, list[PackItem]] = {name: [] for name in SECTIONS}
     for item in items:
-        name = _section(item, options)
-        made = decision(_found(item.candidate)) if name == "decisions" else None
-        sections[name].append(replace(item, decided=made.at) if made else item)
+        name, placed = _placed(item, options)
+        sections[name].append(placed)
     sections["past_reasoning"] = _without_echoes(sections["past_reasoning"])
     if read.intent == "current_truth":
         sections["current_truth"] = _by_trust(sections["current_truth"], options.near)
@@ -161,17 +160,17 @@ def _without_echoes(items: Sequence[PackItem]) -> list[PackItem]:
     return [item for item in items if _found(item.candidate).item.attrs.get("session") not in there]
 
 
-def _section(item: PackItem, options: PackOptions) -> Section:
+def _placed(item: PackItem, options: PackOptions) -> tuple[Section, PackItem]:
     """Where an item belongs; a decision or an example that is not relevant enough belongs where its trust puts it."""
     found = _found(item.candidate)
     if item.trust == "discounted":
-        return "discounted"
+        return "discounted", item
     if item.similarity >= options.relevance:
-        if decision(found) is not None:
-            return "decisions"
+        if (made := decision(found)) is not None:
+            return "decisions", replace(item, decided=made.at)
         if _is_example(found):
-            return "examples"
-    return "past_reasoning" if item.trust == "discussion" else "current_truth"
+            return "examples", item
+    return ("past_reasoning" if item.trust == "discussion" else "current_truth"), item
 
 
 def _is_example(found: StoredPassage) -> bool:
@@ -185,7 +184,8 @@ def _by_trust(items: Sequence[PackItem], near: float) -> list[PackItem]:
     """Of what scores nearly as well as the best, the most trusted first; then the others as they are."""
     best = max((item.candidate.score for item in items), default=0.0)
     ahead = [item for item in items if item.candidate.score >= near * best]
-    return sorted(ahead, key=lambda item: TRUST.index(item.trust)) + [item for item in items if item not in ahead]
+    others = [item for item in items if item.candidate.score < near * best]
+    return sorted(ahead, key=lambda item: TRUST.index(item.trust)) + others
 
 
 # --- what to read and what to doubt -----------------------------------------------------------------------
@@ -214,19 +214,13 @@ def _pointer(item: PackItem, words: Sequence[str]) -> ReadFirst:
 
 def _disagreements(items: Sequence[PackItem], disk: Disk) -> Iterable[Disagreement]:
     """What documents in the pack say that live files in it, or the project's folder, do not bear out."""
-    live = {
-        item.candidate.id: stated(_found(item.candidate).passage.body) for item in items if item.trust == "live_state"
-    }
-    for item in items:
-        found = _found(item.candidate)
-        if found.item.kind != "doc" or item.trust not in ("tracker", "committed_doc"):
+    passages = [(item.trust, _found(item.candidate)) for item in items]
+    live = [(each.item.key, stated(each.passage.body)) for trust, each in passages if trust == "live_state"]
+    for trust, found in passages:
+        if found.item.kind != "doc" or trust not in ("tracker", "committed_doc"):
             continue
         for path in gone(found.passage.body, disk.has):
             yield Disagreement(found.item.id, f"names {path}", "there is no such file")
-        for said, held in differing(stated(found.passage.body), live.values()):
-            where = next(_key(items, id_) for id_, settings in live.items() if settings.get(held.name) == held.value)
+        for said, held in differing(stated(found.passage.body), [settings for _, settings in live]):
+            where = next(path for path, settings in live if settings.get(held.name) == held.value)
             yield Disagreement(found.item.id, f"{said.name} is {said.value}", f"{where} has {held.value}")
-
-
-def _key(items: Sequence[PackItem], id_: object) -> str:
-    return next(_found(item.candidate).item.key or "" for item in items if item.candidate.id == id_)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grounded_mcp.inert import inert, wrap
-from grounded_mcp.packing import SECTIONS, Pack, PackItem, ReadFirst, Section
+from grounded_mcp.packing import SECTIONS, Disagreement, Pack, PackItem, ReadFirst, Section
 from grounded_mcp.render.cards import (
     FIELD_CHARS,
     MAX_TERMS,
@@ -228,7 +228,7 @@ def _file(each: ReadFirst) -> Envelope:
     }
 
 
-def _doubt(each: Any) -> Envelope:
+def _doubt(each: Disagreement) -> Envelope:
     return {"open": field(each.item), "says": field(each.says, TITLE_CHARS), "but": field(each.against, TITLE_CHARS)}
 
 
