@@ -21,6 +21,7 @@ def test_in_an_empty_folder_a_bundled_example_is_asked_and_nothing_is_left_behin
     assert "lexical rank 1" in done.stdout
     assert "vector rank 1" in done.stdout
     assert "docs/deploy.md:" in done.stdout
+    assert done.stdout.count(" connect\n") == 1
     assert list(home.rglob("*")) == []
     assert list(project.iterdir()) == []
 

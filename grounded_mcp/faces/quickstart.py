@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 import shlex
 import shutil
 import sys
@@ -181,14 +180,10 @@ def _line(field: str) -> str:
 def _connecting() -> str:
     script = Path(sys.executable).with_name("grounded-mcp")
     found = str(script) if script.exists() else shutil.which("grounded-mcp")
-    argv = [found] if found else [sys.executable, "-m", "grounded_mcp"]
-    command = shlex.join(argv)
-    entry = json.dumps({"mcpServers": {"grounded": {"command": argv[0], "args": argv[1:]}}})
+    command = shlex.join([found] if found else [sys.executable, "-m", "grounded_mcp"])
     return (
-        "\nConnect a client (the command needs no arguments):\n"
-        f"  Claude Code   claude mcp add grounded -s user -- {command}\n"
-        f"  Codex         codex mcp add grounded -- {command}\n"
-        f"  Gemini CLI    gemini mcp add -s user grounded {command}\n"
-        f"  any other     {entry}\n"
+        "\nConnect your agents (it shows what it would change in their settings, and asks):\n"
+        f"  {command} connect\n"
+        f"Any other client: `{command} connect --print`.\n"
         "Later: `grounded-mcp sync` after changes, `grounded-mcp remember TEXT` for facts, `grounded-mcp recall QUERY`."
     )
