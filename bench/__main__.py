@@ -15,11 +15,12 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import hooks, imports, packs, project_memory, quality, recall, sessions, start, sync
+from bench import hooks, imports, mcp_surface, packs, project_memory, quality, recall, sessions, start, sync
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
     "hooks": hooks.measure,
+    "surface": mcp_surface.measure,
     "recall": recall.measure,
     "project-memory": project_memory.measure,
     "packs": packs.measure,

@@ -73,6 +73,7 @@ def open_memory(
                 compact=settings.compact,
                 project_memory=settings.project_memory,
                 pack=settings.pack,
+                brief=settings.brief,
                 confidence=settings.confidence,
                 learnings=settings.learnings,
                 batch_size=settings.embedding.batch_size,

@@ -70,6 +70,10 @@ class StoreBusy(StoreError):
     """Another process held the write lock for longer than we wait. Nothing was stored."""
 
 
+class StoreStopped(StoreError):
+    """Nobody waits for the answer any more: the search was called off."""
+
+
 class StoreReadOnly(StoreError):
     """The store's file or folder cannot be written."""
 

@@ -13,8 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from grounded_mcp.accounts import Status
+from grounded_mcp.brief import Brief, BriefOptions, brief
 from grounded_mcp.dossier import ProjectMemory
 from grounded_mcp.events import Caller
+from grounded_mcp.foreground import Weights
 from grounded_mcp.git import released
 from grounded_mcp.ingest.compact import CompactOptions, CompactReport, compact
 from grounded_mcp.ingest.documents import DocumentOptions, Progress, SyncReport, sync_documents
@@ -33,10 +35,10 @@ from grounded_mcp.knowledge.graph import Graph
 from grounded_mcp.knowledge.journal import Journal
 from grounded_mcp.knowledge.learnings import LearningOptions, LearningWriter, Lesson
 from grounded_mcp.knowledge.project_memory import Grounds, ProjectMemoryOptions, collect, question
-from grounded_mcp.knowledge.provenance import provenance
+from grounded_mcp.knowledge.provenance import opened
 from grounded_mcp.knowledge.reuse import Stats
 from grounded_mcp.knowledge.standing import with_standing
-from grounded_mcp.knowledge.whereabouts import Whereabouts
+from grounded_mcp.knowledge.whereabouts import Names, Whereabouts
 from grounded_mcp.models.guard import GuardedEmbedder
 from grounded_mcp.models.reranking import GuardedReranker
 from grounded_mcp.outcomes import Forgotten, Learned, Remembered
@@ -45,7 +47,7 @@ from grounded_mcp.pack.disk import Disk
 from grounded_mcp.pack.making import Means, PackOptions, make
 from grounded_mcp.packing import Pack
 from grounded_mcp.project import identify
-from grounded_mcp.reading import Opened, page, pointer
+from grounded_mcp.reading import Opened, pointer
 from grounded_mcp.recall.ask import Ask, AskOptions, read
 from grounded_mcp.recall.pipeline import Ports, RecallOptions, recall
 from grounded_mcp.recall.scope import everything
@@ -53,8 +55,6 @@ from grounded_mcp.stores.base import Store
 from grounded_mcp.text import Analyzer
 from grounded_mcp.upkeep import Upkeep
 from grounded_mcp.values import Project, Recall
-
-MAX_HISTORY = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class MemoryOptions:
     compact: CompactOptions
     project_memory: ProjectMemoryOptions
     pack: PackOptions
+    brief: BriefOptions
     confidence: ConfidenceOptions
     learnings: LearningOptions
     batch_size: int
@@ -78,6 +79,7 @@ class Memory:
     """One store, one project, one embedder (or none).
 
     ``self.project`` is the project as it is stored, without secrets; its folders are read by their real names.
+    ``self.embedder`` is the bounded door to the model; None where vectors are off.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Memory:
         self.project = clean_project(project, writer.redactor)
         self._worktree = Path(project.worktree or project.root)
         self._store = store
-        self._embedder = embedder
+        self.embedder = embedder
         self._reranker = reranker
         self._analyzer = analyzer
         self._writer = writer
@@ -119,11 +121,6 @@ class Memory:
             self._claims, writer, options.learnings, self._freshness(self._worktree), self._worktree, self.project
         )
         self._upkeep = Upkeep(store, embedder, reranker, options.batch_size)
-
-    @property
-    def embedder(self) -> GuardedEmbedder | None:
-        """The bounded door to the model; None where vectors are off."""
-        return self._embedder
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -174,10 +171,7 @@ class Memory:
         freshness = self._freshness(self._worktree if about.key == self.project.key else Path(about.root))
         grounds = Grounds(self._ports(), freshness, options.project_memory, options.recall, options.confidence)
         found = collect(about, self._where.filter(project, None), asked, grounds, now, uuid.uuid4().hex[:16])
-        if found.recall is not None:
-            self._journal.recalled(found.recall, caller, found.intent or "")
-        else:
-            self._journal.visited(found.id, caller, tuple(script.item.id for script in found.scripts))
+        self._journal.gave(found, caller)
         return found
 
     def pack(
@@ -206,17 +200,23 @@ class Memory:
 
     def open(self, id: str, *, offset: int | None = None, caller: Caller | None = None) -> Opened:
         """One page of the full text behind a pointer. Raises: NotFound, InputError."""
-        item_id, seq = pointer(id)
-        item, passages = self._store.item(item_id)
-        chars = self._options.page_chars
-        self._journal.opened(item_id, caller)
-        history, known = self._store.history(item_id, MAX_HISTORY), provenance(self._store, item)
-        return page(item, passages, seq=seq, offset=offset, chars=chars, history=history, provenance=known)
+        found = opened(self._store, id, offset, self._options.page_chars)
+        self._journal.opened(found.item.id, caller)
+        return found
+
+    def brief(self) -> Brief:
+        """What an agent is told when it starts in this project (F5). Raises: StoreError."""
+        look, weights = self._freshness(self._worktree).state, Weights(*self._options.confidence.weights.values())
+        return brief(self._store, self.project, self._options.brief, self._clock(), look, weights)
+
+    def names(self) -> Names:
+        """What can be named here, for completing what a person types. Raises: StoreError."""
+        return self._where.names()
 
     def status(self) -> Status:
         """Counts, versions, the project and why it was chosen, and what is wrong if anything is."""
-        state = self._embedder.state if self._embedder else None
-        space = self._embedder.space if self._embedder and state and state.name == "ready" else None
+        state = self.embedder.state if self.embedder else None
+        space = self.embedder.space if self.embedder and state and state.name == "ready" else None
         info = self._store.info()
         return Status(
             project=self.project,
@@ -272,7 +272,7 @@ class Memory:
         self._store.register(self.project, self._clock())
         remembered = self._writer.write(statement, self._clock(), replaces, self._claims.beside)
         self._upkeep.nudge()
-        return replace(remembered, vector="pending" if self._embedder else "off")
+        return replace(remembered, vector="pending" if self.embedder else "off")
 
     def record_learning(
         self,
@@ -293,7 +293,7 @@ class Memory:
         lesson = Lesson(claim, outcome, script, command, supports, contradicts, note)
         learned = self._lessons.write(lesson, self._clock())
         self._upkeep.nudge()
-        return replace(learned, vector="pending" if self._embedder and learned.item else "off")
+        return replace(learned, vector="pending" if self.embedder and learned.item else "off")
 
     def sync_documents(self, progress: Callable[[Progress], None] | None = None, *, reread: bool = False) -> SyncReport:
         """Index the project's files; ``reread`` opens unchanged ones too, as after new redaction rules.
@@ -397,4 +397,4 @@ class Memory:
         return released(self._worktree, version, self._git_environment)
 
     def _ports(self) -> Ports:
-        return Ports(self._store, self._analyzer, self._embedder, self._reranker, self._released)
+        return Ports(self._store, self._analyzer, self.embedder, self._reranker, self._released)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grounded_mcp.brief import BriefOptions
 from grounded_mcp.config import Places, Values
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.ingest.chunks import ChunkOptions
@@ -66,6 +67,7 @@ class Settings:
     ask: AskOptions
     project_memory: ProjectMemoryOptions
     pack: PackOptions
+    brief: BriefOptions
     confidence: ConfidenceOptions
     recall: RecallOptions
     render: RenderOptions
@@ -98,6 +100,7 @@ def settings(values: Values) -> Settings:
         ask=values.pick(AskOptions, "recall"),
         project_memory=values.pick(ProjectMemoryOptions, "project_memory", fusion=_fusion(values, "project_memory")),
         pack=_pack(values),
+        brief=BriefOptions(**{name: values[f"brief.{name}"] for name in BriefOptions._fields}),
         confidence=values.pick(ConfidenceOptions, "confidence"),
         recall=RecallOptions(
             lanes=_lanes(values),

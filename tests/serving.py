@@ -123,12 +123,12 @@ def stdio(home: Path, program: str = STDIO, *options: str, **settings: object) -
 
 
 @contextmanager
-def http(home: Path, **settings: object) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def http(home: Path, program: str = HTTP, **settings: object) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A running HTTP server on a free loopback port, and that port. What it logs is in ``home/log``."""
     log = home / "log"
     with log.open("wb") as stderr:
         env = environment(home, server__port=0, **settings)
-        process = subprocess.Popen([sys.executable, "-c", HTTP], stderr=stderr, env=env, cwd=home)
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=stderr, env=env, cwd=home)
     try:
         yield process, _announced_port(process, log)
     finally:

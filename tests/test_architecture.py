@@ -15,7 +15,7 @@ PACKAGE = "grounded_mcp"
 # Lowest first. A module may import from its own layer only within its own room, and from any layer below.
 LAYERS: tuple[tuple[str, ...], ...] = (
     # The server's knobs are plain data that config collects; the last four are what a hook imports.
-    ("errors", "trust", "faces.options", "folding", "measure", "foreground", "home"),
+    ("errors", "trust", "faces.options", "folding", "measure", "foreground", "home", "stopping"),
     ("values", "tokens", "when", "inert", "git"),
     ("wordshapes",),
     ("concrete",),

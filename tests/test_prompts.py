@@ -34,10 +34,11 @@ def over(ask: Asker, mode: Any, talk: Callable[[Client], Any]) -> Any:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_f1_c1_a_context_pack_is_a_prompt_that_puts_the_task_before_what_is_known(ask: Asker, mode: str) -> None:
-    (listed,) = over(ask, mode, lambda client: client.list_prompts()).prompts
+    brief, listed = over(ask, mode, lambda client: client.list_prompts()).prompts
+    assert (brief.name, brief.arguments) == ("startup_brief", [])
     assert (listed.name, [(each.name, each.required) for each in listed.arguments]) == (
         "context_pack",
-        [("task", True), ("intent", False)],
+        [("task", True), ("intent", False), ("project", False)],
     )
     task = "raise the limit of ships at the quay"
     (message,) = over(ask, mode, lambda client: client.get_prompt("context_pack", {"task": task})).messages
@@ -51,7 +52,7 @@ def test_f1_c1_a_context_pack_is_a_prompt_that_puts_the_task_before_what_is_know
     [
         ("context_pack", {}, "task"),
         ("context_pack", {"task": "x", "intent": "guess"}, "current_truth"),
-        ("startup", {"task": "x"}, "There is no prompt startup. The prompts are: context_pack."),
+        ("startup", {"task": "x"}, "There is no prompt startup. The prompts are: startup_brief, context_pack."),
     ],
 )
 def test_f1_a_prompt_that_cannot_be_made_says_why(ask: Asker, name: str, arguments: Any, told: str) -> None:

@@ -26,7 +26,7 @@ from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.protocol import build
 from grounded_mcp.faces.replies import PlacesOnly, clean, encoded, one_line
-from grounded_mcp.faces.tools import INSTRUCTIONS, TOOLS, UNTRUSTED, Tool
+from grounded_mcp.faces.tools import INSTRUCTIONS, PURPOSE, TOOLS, UNTRUSTED, Tool
 from grounded_mcp.memory import Memory
 from grounded_mcp.render import RenderOptions
 from grounded_mcp.settings import settings
@@ -124,6 +124,14 @@ def test_f1_every_description_says_that_recalled_text_is_untrusted(server: Serve
     assert all(UNTRUSTED in tool.description for tool in listed(server).tools)
     assert UNTRUSTED in INSTRUCTIONS
     assert len(INSTRUCTIONS) <= 1_500
+
+
+def test_f1_the_first_sentence_of_the_instructions_begins_the_tools_that_are_always_loaded(server: Server[Any]) -> None:
+    """Several clients show a model no instructions, and two load only these tools."""
+    always = [tool for tool in listed(server).tools if tool.meta]
+    assert [tool.name for tool in always] == ["ground_recall", "context_pack"]
+    assert INSTRUCTIONS.startswith(f"{PURPOSE} {UNTRUSTED}")
+    assert all(tool.description.startswith(f"{PURPOSE} ") for tool in always)
 
 
 def test_f1_schemas_are_valid_and_use_no_unions_or_references(server: Server[Any]) -> None:
@@ -456,7 +464,7 @@ def test_f3_an_unforeseen_error_is_one_neutral_line_to_the_client_and_a_place_in
     first, second = ask(server, ("memory_status", {}), ("memory_status", {}))
     assert first.content[0].text == second.content[0].text
     assert first.content[0].text.startswith("The memory server failed on this call")
-    logged = [record.getMessage() for record in caplog.records if record.name.startswith("grounded_mcp.faces.protocol")]
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("grounded_mcp.faces.")]
     assert len(logged) == 2
     assert logged[0].startswith(f"memory_status failed: {type(error).__name__} at ")
     assert "test_server.py" in logged[0]

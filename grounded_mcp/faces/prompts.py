@@ -11,9 +11,11 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from grounded_mcp.faces.replies import one_line
+from grounded_mcp.faces.resources import BRIEF
 
 LISTED: Final = types.ListPromptsResult(
     prompts=[
+        types.Prompt(name=BRIEF.name, title=BRIEF.title, description=BRIEF.about, arguments=[]),
         types.Prompt(
             name="context_pack",
             title="Context pack for a task",
@@ -25,8 +27,9 @@ LISTED: Final = types.ListPromptsResult(
                     description="current_truth, reasoning_archive or blended; read from the task by default.",
                     required=False,
                 ),
+                types.PromptArgument(name="project", description="Another project's key or name.", required=False),
             ],
-        )
+        ),
     ]
 )
 
@@ -41,9 +44,10 @@ def checked(name: str) -> str:
 
 
 def shown(task: str, answer: types.CallToolResult) -> types.GetPromptResult:
-    """A tool's answer as a message. Raises: MCPError saying what was wrong with the arguments."""
+    """A tool's answer as a message, after the task if there is one. Raises: MCPError saying what was wrong."""
     text = "\n".join(block.text for block in answer.content if isinstance(block, types.TextContent))
     if answer.is_error:
         raise MCPError(code=types.INVALID_PARAMS, message=text)
-    said = types.TextContent(type="text", text=f"{task}\n\nWhat the memory has for this:\n\n{text}")
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=said)])
+    said = f"{task}\n\nWhat the memory has for this:\n\n{text}" if task else text
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=said))
+    return types.GetPromptResult(messages=[message])

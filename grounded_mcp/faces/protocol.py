@@ -1,8 +1,7 @@
-"""The MCP server: the table of tools as protocol, and two planes of errors.
+"""The MCP server: tools, resources, prompts and completions as protocol, from the tables that describe them.
 
-A caller's mistake becomes a readable tool error; a mistake of ours is logged once, by place, and told in one neutral
-line. The SDK's low-level ``Server`` is used on purpose: ``MCPServer`` builds a pydantic model per tool and answers
-wrong arguments in pydantic's words. Knows nothing about transports or about what the tools do.
+The SDK's low-level ``Server`` is used on purpose: ``MCPServer`` builds a pydantic model per tool and answers wrong
+arguments in pydantic's words. Knows nothing about transports or about what the tools do.
 """
 
 from __future__ import annotations
@@ -10,43 +9,35 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from grounded_mcp import __version__
-from grounded_mcp.errors import GroundedError, InputError, StoreMoved
-from grounded_mcp.events import Caller
-from grounded_mcp.faces import prompts
-from grounded_mcp.faces.arguments import check, input_schema, nearest
+from grounded_mcp.errors import GroundedError
+from grounded_mcp.faces import completing, prompts, resources
+from grounded_mcp.faces.answering import Context, Desk, answer, attended, told
+from grounded_mcp.faces.arguments import input_schema
 from grounded_mcp.faces.callers import Callers
 from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
-from grounded_mcp.faces.replies import INTERNAL, clean, encoded, one_line, places
-from grounded_mcp.faces.tools import INSTRUCTIONS, TOOLS, Answer, Tool
+from grounded_mcp.faces.replies import INTERNAL, clean, places
+from grounded_mcp.faces.tools import INSTRUCTIONS, TOOLS, Tool
 
 if TYPE_CHECKING:
-    from grounded_mcp.memory import Memory
     from grounded_mcp.render import RenderOptions
 
 logger = logging.getLogger(__name__)
 
-Context = ServerRequestContext[Any, Any]
-
-_SHARES = (1.0, 0.5, 0.25, 0.1)
-"""Parts of the character budget that are tried until an answer fits in bytes: one character has up to four."""
-
-_ESCAPED = 3
-"""An answer's two halves as JSON, over the bytes of one."""
-
-_FRAME = 400
-"""Bytes that the protocol puts around the two halves, the longest request id of common clients included."""
+_TOOLS: Final = {tool.name: tool for tool in TOOLS}
+_BEHIND: Final = {**_TOOLS, resources.BRIEF.name: resources.BRIEF}
+"""What answers for resources and prompts."""
 
 
 def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOptions]) -> Server[Any]:
@@ -54,40 +45,77 @@ def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOpt
 
     Connecting and listing touch neither the store nor a model.
     """
-    listing = types.ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
-    table = {tool.name: tool for tool in TOOLS}
-    callers = Callers(options.session_idle_seconds)
-
-    async def list_tools(context: Context, _params: object) -> types.ListToolsResult:
-        opening.meet(callers.of(context))
-        return listing
-
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = callers.of(context, params.name)
-        work = functools.partial(answer, table, caller, params.arguments or {}, opening, options, view)
-        return await anyio.to_thread.run_sync(work)
-
-    async def list_prompts(_context: Context, _params: object) -> types.ListPromptsResult:
-        return prompts.LISTED
-
-    async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        caller = callers.of(context, prompts.checked(params.name))
-        given = params.arguments or {}
-        work = functools.partial(answer, table, caller, given, opening, options, view)
-        return prompts.shown(clean(given.get("task", "")), await anyio.to_thread.run_sync(work))
-
+    on = Handlers(Desk(opening, options, view), Callers(options.session_idle_seconds), _listing())
     server: Server[Any] = Server(
         "grounded-mcp",
         version=__version__,
         title="grounded-mcp",
         instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_tools=on.list_tools,
+        on_call_tool=on.call_tool,
+        on_list_resources=on.list_resources,
+        on_list_resource_templates=on.list_templates,
+        on_read_resource=on.read_resource,
+        on_list_prompts=on.list_prompts,
+        on_get_prompt=on.get_prompt,
+        on_completion=on.complete,
     )
     server.middleware.append(_boundary(opening))
     return server
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """One method for each of the protocol's requests that this server answers itself."""
+
+    desk: Desk
+    callers: Callers
+    tools: types.ListToolsResult
+
+    async def list_tools(self, context: Context, _params: object) -> types.ListToolsResult:
+        self.desk.opening.meet(self.callers.of(context))
+        return self.tools
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await self._answer(context, params.name, params.arguments, _TOOLS)
+
+    async def list_resources(self, _context: Context, _params: object) -> types.ListResourcesResult:
+        return resources.LISTED
+
+    async def list_templates(self, _context: Context, _params: object) -> types.ListResourceTemplatesResult:
+        return resources.TEMPLATES
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        name, arguments = resources.asked(params.uri)
+        return resources.shown(params.uri, await self._answer(context, name, arguments))
+
+    async def list_prompts(self, _context: Context, _params: object) -> types.ListPromptsResult:
+        return prompts.LISTED
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        name, given = prompts.checked(params.name), params.arguments or {}
+        return prompts.shown(clean(given.get("task", "")), await self._answer(context, name, given))
+
+    async def complete(self, _context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        argument, memory = params.argument, self.desk.opening.memory
+        try:
+            return await anyio.to_thread.run_sync(
+                completing.completed, params.ref, argument.name, argument.value, memory
+            )
+        except GroundedError as error:
+            raise MCPError(code=types.INTERNAL_ERROR, message=told(str(error))) from None
+
+    async def _answer(
+        self,
+        context: Context,
+        name: str,
+        arguments: Mapping[str, object] | None,
+        table: Mapping[str, Tool] = _BEHIND,
+    ) -> types.CallToolResult:
+        caller = self.callers.of(context, name)
+        return await attended(context, functools.partial(answer, table, caller, arguments or {}, self.desk))
 
 
 def _boundary(opening: Opening) -> ServerMiddleware[Any]:
@@ -106,6 +134,10 @@ def _boundary(opening: Opening) -> ServerMiddleware[Any]:
     return around
 
 
+def _listing() -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_listed(tool) for tool in TOOLS])
+
+
 def _listed(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
@@ -121,60 +153,3 @@ def _listed(tool: Tool) -> types.Tool:
         ),
         _meta={"anthropic/alwaysLoad": True} if tool.always_load else None,
     )
-
-
-def answer(
-    table: Mapping[str, Tool],
-    caller: Caller,
-    arguments: Mapping[str, object],
-    opening: Opening,
-    options: ServerOptions,
-    view: Callable[[], RenderOptions],
-) -> types.CallToolResult:
-    """One call of the caller's tool, in a worker thread. Never raises."""
-    memory: Memory | None = None
-    name = caller.tool
-    try:
-        tool = table.get(name)
-        if tool is None:
-            close = nearest(name, list(table))
-            hint = f"Did you mean {close}?" if close else f"The tools are {', '.join(table)}."
-            raise InputError(name[:64], "is not a tool.", hint)
-        values = check(name, tool.arguments, arguments)
-        opening.meet(caller)
-        memory = opening.memory()
-        found = tool.ask(memory, {**values, "caller": caller} if tool.signed else values)
-        most = max(options.max_reply_bytes, _ESCAPED * min(values.get(tool.wants, 0), view().pack_byte_cap))
-        return _result(_fitted(lambda fit: tool.show(found, fit, values), view(), most))
-    except StoreMoved as error:
-        opening.let_go(memory)  # what is under the path now is for the next call
-        return _failure(str(error))
-    except GroundedError as error:
-        return _failure(str(error))
-    except BaseException as error:
-        # SystemExit and KeyboardInterrupt too: leaving the worker they would end the event loop.
-        exact = error if logger.isEnabledFor(logging.DEBUG) else None
-        logger.error("%s failed: %s", one_line(name, 64), places(error), exc_info=exact)
-        return _failure(INTERNAL)
-
-
-def _fitted(show: Callable[[RenderOptions], Answer], view: RenderOptions, max_bytes: int) -> Answer:
-    """The longest answer whose two halves together have at most ``max_bytes``. Raises: GroundedError where none has."""
-    for share in _SHARES:
-        shown = show(replace(view, max_chars=int(view.max_chars * share)))
-        if len(encoded([shown.envelope, shown.text])) + _FRAME <= max_bytes:
-            return shown
-    raise GroundedError(f"The answer does not fit into {max_bytes:,} bytes.", "Ask for less, or for one item.")
-
-
-def _result(shown: Answer) -> types.CallToolResult:
-    block = types.TextContent(type="text", text=clean(shown.text))
-    return types.CallToolResult(content=[block], structured_content=clean(shown.envelope))
-
-
-def _failure(text: str) -> types.CallToolResult:
-    """An error's text may quote what is stored: it is made inert like everything else (case 3)."""
-    from grounded_mcp.inert import inert
-
-    block = types.TextContent(type="text", text=inert(one_line(text)).text)
-    return types.CallToolResult(content=[block], is_error=True)

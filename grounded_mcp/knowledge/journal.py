@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from grounded_mcp import events
 from grounded_mcp.accounts import Usage
+from grounded_mcp.dossier import ProjectMemory
 from grounded_mcp.errors import NotFound
 from grounded_mcp.events import Caller, Listener
 from grounded_mcp.knowledge import graph, reuse
@@ -58,6 +59,13 @@ class Journal:
         if caller is not None:
             event = events.Recalled(self._clock(), caller, recall_id, self._project, items=items)
             events.tell(self._listeners, event)
+
+    def gave(self, found: ProjectMemory, caller: Caller | None) -> None:
+        """A project's memory was given, with or without a search."""
+        if found.recall is not None:
+            self.recalled(found.recall, caller, found.intent or "")
+        else:
+            self.visited(found.id, caller, tuple(script.item.id for script in found.scripts))
 
     def opened(self, item_id: str, caller: Caller | None) -> None:
         if caller is not None:

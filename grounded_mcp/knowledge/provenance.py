@@ -1,4 +1,4 @@
-"""Why is this known? The evidence of an item with the place each piece was seen at, as pointers that can be opened.
+"""Why is this known? A page of an item, with its evidence and the place each piece was seen at, as pointers.
 
 Knows nothing about how that is shown.
 """
@@ -9,13 +9,22 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from grounded_mcp.errors import NotFound
-from grounded_mcp.reading import Provenance, Seen
+from grounded_mcp.reading import Opened, Provenance, Seen, page, pointer
 from grounded_mcp.stores.base import Store
 from grounded_mcp.values import Evidence, Item, Passage
 
 MAX_EVIDENCE = 10
 MAX_SOURCES = 10
 MAX_CONFLICTS = 10
+MAX_HISTORY = 20
+
+
+def opened(store: Store, id: str, offset: int | None, chars: int) -> Opened:
+    """One page of the full text behind a pointer. Raises: NotFound, InputError, StoreError."""
+    item_id, seq = pointer(id)
+    item, passages = store.item(item_id)
+    history, known = store.history(item_id, MAX_HISTORY), provenance(store, item)
+    return page(item, passages, seq=seq, offset=offset, chars=chars, history=history, provenance=known)
 
 
 def provenance(store: Store, item: Item) -> Provenance:

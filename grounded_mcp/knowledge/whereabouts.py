@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, get_args
 
 from grounded_mcp.errors import InputError
 from grounded_mcp.foreground import ELSEWHERE
@@ -15,7 +16,17 @@ from grounded_mcp.ingest.redact import Redactor, clean_project
 from grounded_mcp.project import canonical_scope, elsewhere, identify, known_project
 from grounded_mcp.recall.scope import ANY_PROJECT, admit
 from grounded_mcp.stores.base import Store
-from grounded_mcp.values import GLOBAL_SCOPE, Project, ScopeFilter
+from grounded_mcp.values import GLOBAL_SCOPE, Filter, Kind, Project, ScopeFilter
+
+LATEST = 1_000
+"""Items whose ids are offered."""
+
+
+class Names(NamedTuple):
+    """What a person may name here. ``ids``: of the latest items that a recall admits, newest first."""
+
+    projects: tuple[str, ...]
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,17 @@ class Whereabouts:
             remedy = "Name one project, or leave it out for the current one; ground_recall searches all."
             raise InputError("project", "* is not a project.", remedy)
         return self._declared(name, self.store.projects()) if name else self.project
+
+    def names(self) -> Names:
+        """What can be named here. Raises: StoreError."""
+        admitted = self.filter(None, None)
+        facts = Filter(frozenset({"fact"}), admitted.facts)
+        others = Filter(frozenset(get_args(Kind)) - {"fact"}, admitted.others)
+        with self.store.reading():
+            found = [*self.store.recent(facts, LATEST), *self.store.recent(others, LATEST)]
+            known = {project.name for project in self.store.projects()}
+        latest = sorted(found, key=lambda item: (-item.updated_at, item.id))[:LATEST]
+        return Names(tuple(sorted(known)), tuple(item.id for item in latest))
 
     def nothing_stored(self, scope: ScopeFilter) -> str | None:
         """An empty answer from a project that was never indexed is not an answer about the question."""

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar
 import apsw
 
 from grounded_mcp.errors import StoreBusy, StoreError
+from grounded_mcp.stopping import called_off
 from grounded_mcp.stores import sqlite_errors as errors
 from grounded_mcp.stores.options import StoreOptions
 from grounded_mcp.stores.sqlite_files import identity
@@ -47,6 +48,9 @@ PRAGMAS = (
     "journal_size_limit = 16777216",
 )
 """engine-facts, "Settings that follow from this". Every connection needs them; the file remembers none."""
+
+STEPS = 50_000
+"""Instructions of SQLite's machine between two looks at whether a read is still wanted: some milliseconds."""
 
 T = TypeVar("T")
 
@@ -152,7 +156,7 @@ class Database:
         with self._translated(), self._connection(self._options.busy_timeout_ms / 1e3) as db:
             self._check_in_place()
             db.set_busy_timeout(self._options.busy_timeout_ms)
-            with transaction(db, "BEGIN"):
+            with transaction(db, "BEGIN"), _stoppable(db):
                 self._check_schema(db)
                 yield db
 
@@ -275,6 +279,16 @@ class Database:
             f"The store {self.path} is busy with other work of this process; nothing was stored.",
             "Try again in a moment.",
         )
+
+
+@contextmanager
+def _stoppable(db: apsw.Connection) -> Iterator[None]:
+    """What is read in the block ends early once nobody waits for it; a write is always done or undone as a whole."""
+    db.set_progress_handler(called_off, STEPS)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None)
 
 
 def _left(until: float) -> float:

@@ -21,6 +21,7 @@ from grounded_mcp.errors import (
     StoreMoved,
     StoreNewer,
     StoreReadOnly,
+    StoreStopped,
 )
 
 RESTORE = "Restore a copy of it, or move it away and run `grounded-mcp sync`: documents come back, stated facts do not."
@@ -46,6 +47,7 @@ _MEANING: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], 
         "No space is left for the store {path}; nothing was stored.",
         "Free some disk space and try again; reading still works.",
     ),
+    ((apsw.InterruptError,), StoreStopped, "The search was called off.", "Ask again if the answer is still wanted."),
     ((apsw.NotADBError,), StoreDamaged, "{path} is not a SQLite database, or its header is destroyed.", RESTORE),
     ((apsw.CorruptError,), StoreDamaged, "The store {path} is damaged ({error}).", REPAIR),
     (
