@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import hooks, imports, mcp_surface, packs, project_memory, quality, recall, sessions, start, sync
+from bench import hooks, imports, mcp_surface, packs, project_memory, quality, recall, sessions, start, sync, team
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
@@ -28,6 +28,7 @@ MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "quality": quality.measure,
     "import": imports.measure,
     "sessions": sessions.measure,
+    "team": team.measure,
 }
 NEEDS = {"packs": "repository", "quality": "data", "import": "sessions", "sessions": "sessions"}
 """Measurements that run on a folder, and the option that names it."""
@@ -41,6 +42,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
     parser.add_argument("--sessions", type=Path, help="folder of sessions and queries, for import and sessions")
     parser.add_argument("--repository", action="append", metavar="NAME=FOLDER", help="for packs; may be repeated")
+    parser.add_argument("--passages", action="append", type=int, metavar="N", help="sizes of `team` (10000, 100000)")
     parser.add_argument(
         "--cache", default=f"{tempfile.gettempdir()}/grounded-packs", help="where packs keeps what it indexed"
     )

@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grounded_mcp.errors import ConfigError, RedactionError
 from grounded_mcp.ingest.facts import FactWriter
@@ -26,13 +26,20 @@ from grounded_mcp.memory import Memory, MemoryOptions
 from grounded_mcp.models import catalog
 from grounded_mcp.models.guard import GuardedEmbedder, Loader
 from grounded_mcp.models.reranking import NONE, GuardedReranker
-from grounded_mcp.project import identify_configured
+from grounded_mcp.project import elsewhere, identify_configured
 from grounded_mcp.settings import Settings
+from grounded_mcp.stores.base import Store
+from grounded_mcp.stores.bounded import BoundedStore, rights
 from grounded_mcp.text import Analyzer
+from grounded_mcp.upkeep import Upkeep
 from grounded_mcp.values import Project
 
 if TYPE_CHECKING:
+    from grounded_mcp.stores.postgres import PostgresStore
+    from grounded_mcp.stores.roster import Token
     from grounded_mcp.stores.sqlite import SqliteStore
+
+    OpenStore = SqliteStore | PostgresStore
 
 REDACTION_KEY = "redaction"
 
@@ -55,68 +62,148 @@ def open_memory(
     """
     project = find_project(settings, cwd or settings.project_dir, explicit_project)
     with ExitStack() as opened:
-        store = opened.enter_context(closing(open_store(settings, create=create)))
-        redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
-        note_rules(store, redactor)
-        memory = Memory(
-            store=store,
-            embedder=None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding, load),
-            reranker=None if settings.reranker.model == NONE else GuardedReranker(settings.reranker),
-            analyzer=Analyzer(settings.analyzer),
-            writer=FactWriter(store, redactor, settings.facts, settings.chunks),
-            project=project,
-            options=MemoryOptions(
-                ask=settings.ask,
-                recall=settings.recall,
-                documents=settings.documents,
-                sessions=settings.sessions,
-                compact=settings.compact,
-                project_memory=settings.project_memory,
-                pack=settings.pack,
-                brief=settings.brief,
-                confidence=settings.confidence,
-                learnings=settings.learnings,
-                batch_size=settings.embedding.batch_size,
-                page_chars=settings.render.page_chars,
-            ),
-            git_environment=settings.places.environment,
-            hostname=socket.gethostname(),
-            sources=settings.places.sources,
-            machine=Machine(settings.places.user, sys.platform, settings.places.agents),
-            locate=_locator(settings, project),
-            journal=_journal(settings, store, redactor, project, clock),
-            clock=clock,
-        )
+        base = open_base(settings, create=create, load=load, clock=clock)
+        opened.callback(base.store.close)
+        memory = build_memory(base, project)
         opened.pop_all()  # from here on the memory closes the store
     return memory
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What every memory over one store stands on."""
+
+    settings: Settings
+    store: OpenStore
+    redactor: Redactor
+    embedder: GuardedEmbedder | None
+    reranker: GuardedReranker | None
+    upkeep: Upkeep
+    clock: Callable[[], float]
+
+
+def open_base(
+    settings: Settings,
+    *,
+    create: bool = True,
+    load: Loader = catalog.load,
+    clock: Callable[[], float] = time.time,
+) -> Base:
+    """The configured store, open, with models that are loaded once they are needed. Raises: as ``open_store``."""
+    with ExitStack() as opened:
+        store = opened.enter_context(closing(open_store(settings, create=create)))
+        redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
+        note_rules(store, redactor)
+        embedder = None if settings.embedding.provider == "none" else GuardedEmbedder(settings.embedding, load)
+        reranker = None if settings.reranker.model == NONE else GuardedReranker(settings.reranker)
+        upkeep = Upkeep(store, embedder, reranker, settings.embedding.batch_size)
+        base = Base(settings, store, redactor, embedder, reranker, upkeep, clock)
+        opened.pop_all()
+    return base
+
+
+def build_memory(base: Base, project: Project) -> Memory:
+    """The memory of a project of this machine. Closing it closes the store and the models."""
+    settings = base.settings
+    return _memory(
+        base,
+        base.store,
+        project,
+        upkeep=base.upkeep,
+        hostname=socket.gethostname(),
+        sources=settings.places.sources,
+        git_environment=settings.places.environment,
+        machine=Machine(settings.places.user, sys.platform, settings.places.agents),
+        locate=_locator(settings, project),
+    )
+
+
+def bounded_memory(base: Base, token: Token) -> Memory:
+    """The memory of a token's bearer: its first project, elsewhere, and of the store only what the token admits.
+
+    Closing it closes nothing else.
+    """
+    given = rights(token.projects, token.scopes, read_only=token.read_only)
+    store = BoundedStore(base.store, given)
+    home = token.projects[0]
+    project = next((each for each in store.projects() if each.key == home), None) or elsewhere(home)
+    project = replace(project, reason=f"the token {token.name}")
+    return _memory(base, store, project, upkeep=base.upkeep.shared(), hostname=token.name)
+
+
+def _memory(base: Base, store: Store, project: Project, *, upkeep: Upkeep, hostname: str, **more: Any) -> Memory:
+    settings = base.settings
+    return Memory(
+        store=store,
+        embedder=base.embedder,
+        reranker=base.reranker,
+        analyzer=Analyzer(settings.analyzer),
+        writer=FactWriter(store, base.redactor, settings.facts, settings.chunks),
+        project=project,
+        options=MemoryOptions(
+            ask=settings.ask,
+            recall=settings.recall,
+            documents=settings.documents,
+            sessions=settings.sessions,
+            compact=settings.compact,
+            project_memory=settings.project_memory,
+            pack=settings.pack,
+            brief=settings.brief,
+            confidence=settings.confidence,
+            learnings=settings.learnings,
+            batch_size=settings.embedding.batch_size,
+            page_chars=settings.render.page_chars,
+        ),
+        hostname=hostname,
+        upkeep=upkeep,
+        journal=_journal(settings, store, base.redactor, project, base.clock),
+        clock=base.clock,
+        **more,
+    )
+
+
 def _journal(
-    settings: Settings, store: SqliteStore, redactor: Redactor, project: Project, clock: Callable[[], float]
+    settings: Settings, store: Store, redactor: Redactor, project: Project, clock: Callable[[], float]
 ) -> Journal:
     options, key = settings.telemetry, clean_project(project, redactor).key
     kept = Telemetry(store, options, lambda text: redactor.clean(text).text, clock) if options.enabled else None
     return Journal(store, key, kept, clock=clock)
 
 
-def open_store(settings: Settings, *, create: bool = True) -> SqliteStore:
+def open_store(settings: Settings, *, create: bool = True) -> OpenStore:
     """The configured store. Raises: ConfigError for an engine that is not there, StoreError."""
     location = settings.places.store
     if location.startswith(("postgres://", "postgresql://")):
-        raise ConfigError("The store is a Postgres URL; this release has SQLite only.", "Give the path of a file.")
+        return _postgres(settings, create=create)
     from grounded_mcp.stores.sqlite import SqliteStore
 
     return SqliteStore(Path(location).expanduser(), Analyzer(settings.analyzer), settings.store, create=create)
 
 
-def outdated_text(settings: Settings, store: SqliteStore) -> tuple[str, ...]:
+def _postgres(settings: Settings, *, create: bool) -> PostgresStore:
+    try:
+        from grounded_mcp.stores.postgres import PostgresStore
+    except ImportError as error:
+        raise ConfigError(
+            f"The store is a Postgres URL, and {error.name} is not installed.",
+            "Install it: pip install 'grounded-memory-mcp[postgres]'",
+        ) from error
+    return PostgresStore(settings.places.store, Analyzer(settings.analyzer), settings.store, create=create)
+
+
+def redactor_of(settings: Settings, store: Store) -> Redactor:
+    """The rules in force, with the key that the store keeps for placeholders. Raises: ConfigError, StoreError."""
+    return Redactor(store.secret(REDACTION_KEY), settings.redaction)
+
+
+def outdated_text(settings: Settings, store: Store) -> tuple[str, ...]:
     """Whether stored text went through other redaction rules than those in force, as a sentence. Raises: StoreError."""
     redactor = Redactor(store.secret(REDACTION_KEY), settings.redaction)
     told = "Text was redacted under older rules: run `grounded-mcp doctor --rescan`."
     return (told,) if is_outdated(store, redactor) else ()
 
 
-def rescan_store(settings: Settings, store: SqliteStore, progress: Callable[[int, int], None]) -> RescanReport:
+def rescan_store(settings: Settings, store: Store, progress: Callable[[int, int], None]) -> RescanReport:
     """Every stored text through the rules in force. Raises: ConfigError, StoreError."""
     return rescan(store, Redactor(store.secret(REDACTION_KEY), settings.redaction), time.time(), progress)
 

@@ -51,6 +51,11 @@ _CHOICES = {
 # Numbers are at least 0 and finite; these are bounded further: a zero would divide by itself or answer nothing.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "chunks.max_tokens": (32, math.inf),
+    "store.postgres.pool_size": (1, 1_000),
+    "store.postgres.pool_timeout_s": (0.05, 600),
+    "store.postgres.connect_timeout_s": (2, 600),
+    "store.postgres.statement_timeout_s": (0.001, 86_400),
+    "store.postgres.ef_search": (1, 1_000),
     "embedding.batch_size": (1, 4_096),
     "embedding.query_timeout_s": (0.001, math.inf),
     "recall.limit": (1, math.inf),
@@ -110,6 +115,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "server.session_idle_seconds": (0.001, math.inf),
     "server.max_connections": (1, math.inf),
     "server.request_seconds": (0.001, math.inf),
+    "server.requests_per_minute": (1, math.inf),
+    "server.requests_at_once": (1, math.inf),
 }
 # Numbers that may be left to be found out: "auto".
 _AUTOMATIC = {"recall.vector.floor"}
@@ -199,7 +206,8 @@ def load(
         _overlay(values, {name: value}, variable)
     _overlay(values, flags or {}, "flags")
     sources += [source for source, given in (("environment", variables), ("flags", flags)) if given]
-    store = env.get("GROUNDED_STORE") or values["store.location"] or str(home / "memory.db")
+    named_store = (flags or {}).get("store.location") or env.get("GROUNDED_STORE") or values["store.location"]
+    store = str(named_store or home / "memory.db")
     user = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
     agents = {name: env[name] for name in _AGENTS_VARIABLES if env.get(name)}
     places = Places(home, store, tuple(sources), git.environment(env), user, agents)

@@ -5,6 +5,7 @@
     GroundedError
     |-- InputError            the caller's mistake: names the field
     |   `-- NotFound          an id or name that is not in the store
+    |-- NotAllowed            what a token of a team's server gives no right to
     |-- ConfigError           a setting that cannot be used
     |-- ClientError           a client's settings file that cannot be changed: it is as it was
     |-- StoreError            the store cannot do what was asked
@@ -15,7 +16,8 @@
     |   |-- StoreForeign      the file is empty or belongs to something else
     |   |-- StoreNewer        the file was written by a newer version
     |   |-- StoreMismatch     the index holds vectors of another model
-    |   `-- StoreMoved        the file was moved, replaced or deleted while open
+    |   |-- StoreMoved        the file was moved, replaced or deleted while open
+    |   `-- StoreUnreachable  the server that keeps the store does not answer
     |-- ModelError            the embedder cannot answer: recall goes on without it
     `-- RedactionError        a text could not be checked for secrets: it was not stored
 
@@ -52,6 +54,10 @@ class InputError(GroundedError):
 
 class NotFound(InputError):
     """An id, project or topic that the store does not hold."""
+
+
+class NotAllowed(GroundedError):
+    """The caller may see this or knows of it, and may not change it. What it may not see is not found."""
 
 
 class ConfigError(GroundedError):
@@ -100,6 +106,10 @@ class StoreMismatch(StoreError):
 
 class StoreMoved(StoreError):
     """The file was deleted, replaced or moved while it was open. Nothing was acknowledged."""
+
+
+class StoreUnreachable(StoreError):
+    """The server that keeps the store cannot be reached or refuses. It is asked again at the next call."""
 
 
 class ModelError(GroundedError):

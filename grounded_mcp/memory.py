@@ -98,6 +98,7 @@ class Memory:
         machine: Machine | None = None,
         locate: Locate | None = None,
         journal: Journal | None = None,
+        upkeep: Upkeep | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.project = clean_project(project, writer.redactor)
@@ -120,7 +121,7 @@ class Memory:
         self._lessons = LearningWriter(
             self._claims, writer, options.learnings, self._freshness(self._worktree), self._worktree, self.project
         )
-        self._upkeep = Upkeep(store, embedder, reranker, options.batch_size)
+        self._upkeep = upkeep or Upkeep(store, embedder, reranker, options.batch_size)
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -215,9 +216,8 @@ class Memory:
 
     def status(self) -> Status:
         """Counts, versions, the project and why it was chosen, and what is wrong if anything is."""
-        state = self.embedder.state if self.embedder else None
+        state, info = self.embedder.state if self.embedder else None, self._store.info()
         space = self.embedder.space if self.embedder and state and state.name == "ready" else None
-        info = self._store.info()
         return Status(
             project=self.project,
             store=info,

@@ -41,7 +41,7 @@ from grounded_mcp.recall.rerank import RerankOptions
 from grounded_mcp.recall.shape import ShapeOptions
 from grounded_mcp.recall.temporal import TemporalOptions
 from grounded_mcp.render import RenderOptions
-from grounded_mcp.stores.options import StoreOptions
+from grounded_mcp.stores.options import PostgresOptions, StoreOptions
 from grounded_mcp.text import AnalyzerOptions
 
 
@@ -86,7 +86,7 @@ def settings(values: Values) -> Settings:
         project_dir=values.project_dir,
         project_key=values["project.key"],
         project_folders=values.table("project.folders"),
-        store=values.pick(StoreOptions, "store"),
+        store=values.pick(StoreOptions, "store", postgres=values.pick(PostgresOptions, "store.postgres")),
         embedding=values.pick(EmbeddingOptions, "embedding", cache_dir=cache_dir),
         reranker=values.pick(RerankerOptions, "recall.rerank", cache_dir=cache_dir, **shared),
         analyzer=values.pick(AnalyzerOptions, "recall.lexical", max_query_chars=values["recall.max_query_chars"]),

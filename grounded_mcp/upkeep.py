@@ -73,7 +73,26 @@ class Upkeep:
             if model is not None:
                 model.close()
 
+    def shared(self) -> Upkeep:
+        """The same, for another memory of this store: it asks for vectors, and begins and ends nothing."""
+        return _Guest(self)
+
     def _fill(self, stop: Callable[[], bool]) -> str | None:
         """Fill in vectors if any are missing; why some still are, if anything is wrong."""
         report = self.fill(None, stop)
         return report.reason if report else None
+
+
+class _Guest(Upkeep):
+    def __init__(self, host: Upkeep) -> None:
+        super().__init__(host._store, host._embedder, host._reranker, host._batch_size)
+        self._host = host
+
+    def start(self) -> None:
+        self._host.start()
+
+    def nudge(self) -> None:
+        self._host.nudge()
+
+    def close(self) -> None:
+        return None

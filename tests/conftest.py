@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import postgres_server
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
@@ -21,7 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 def pytest_report_header() -> list[str]:
     parts = [f"{name} {version(name)}" for name in ("mcp", "sqlite-vec", "fastembed", "onnxruntime")]
     engine = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-    return [f"{engine}, {', '.join(parts)}; Postgres: not in this release"]
+    return [f"{engine}, {', '.join(parts)}", postgres_server.describe()]
 
 
 @dataclass(frozen=True)

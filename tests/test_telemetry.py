@@ -24,6 +24,7 @@ from grounded_mcp.config import load
 from grounded_mcp.errors import NotFound
 from grounded_mcp.events import Caller, Event, Met, Recalled
 from grounded_mcp.faces.callers import Callers
+from grounded_mcp.faces.doorman import BEARER, Bearer
 from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.protocol import build
@@ -35,6 +36,7 @@ from grounded_mcp.render import RenderOptions
 from grounded_mcp.settings import settings
 from grounded_mcp.stores.base import Noted
 from grounded_mcp.stores.options import StoreOptions
+from grounded_mcp.stores.roster import Token
 from grounded_mcp.stores.sqlite import SqliteStore
 from grounded_mcp.text import Analyzer
 from tests.asking import asker
@@ -409,6 +411,7 @@ class Request:
         self.headers = headers
         self.query_params: dict[str, str] = {}
         self.client = type("Address", (), {"host": host})
+        self.scope: dict[str, Any] = {}
 
 
 def test_a_client_without_a_session_is_another_one_after_a_silence() -> None:
@@ -419,6 +422,9 @@ def test_a_client_without_a_session_is_another_one_after_a_silence() -> None:
     assert callers._session(Request("127.0.0.1"), "agent", "1") == first
     assert callers._session(Request("127.0.0.1"), "agent", "2") != first
     assert callers._session(Request("10.0.0.2"), "agent", "1") != first
+    other = Request("127.0.0.1")
+    other.scope[BEARER] = Bearer(Token("alice", "d" * 64, ("p",)))
+    assert callers._session(other, "agent", "1") != first
     now[0] = 120.1
     assert callers._session(Request("127.0.0.1"), "agent", "1") != first
 

@@ -1,62 +1,95 @@
-"""One server with a token, two agents that share it, and a stranger who is refused."""
+"""Two teams, one server: what each token opens. ``python run.py [STORE]``
 
-import asyncio
+STORE is the path of a new file or a ``postgresql://`` URL; without it, a file that is gone afterwards. The server is
+the real one, on a free port of this machine, and the agents speak MCP to it.
+"""
+
+from __future__ import annotations
+
+import json
 import os
-import secrets
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import anyio
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-
-@contextmanager
-def serving(folder: Path, token: str) -> Iterator[str]:
-    """The address of a running server; port 0 takes a free one, and the server says which."""
-    env = {**os.environ, "GROUNDED_HOME": str(folder / "memory"), "GROUNDED_EMBEDDING__PROVIDER": "none"}
-    command = [sys.executable, "-m", "grounded_mcp", "serve", "--transport", "http", "--port", "0"]
-    env |= {"GROUNDED_SERVER__TOKEN": token, "GROUNDED_PROJECT__KEY": "team"}
-    with subprocess.Popen(command, env=env, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        try:
-            line = next(line for line in server.stderr if "serving http" in line)
-            yield line.split("serving ")[1].split()[0]
-        finally:
-            server.terminate()
+COMMAND = [sys.executable, "-m", "grounded_mcp"]
 
 
-async def ask(address: str, token: str, tool: str, **arguments: str) -> dict:
-    headers = {"Authorization": f"Bearer {token}"}
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        store = sys.argv[1] if len(sys.argv) > 1 else str(Path(home) / "memory.db")
+        env = {**os.environ, "GROUNDED_HOME": home, "GROUNDED_STORE": store}
+        web, app = (token(env, name, f"github.com/acme/{name}") for name in ("web", "app"))
+        with served(env) as url:
+            anyio.run(story, url, web, app)
+            subprocess.run([*COMMAND, "token", "revoke", "web"], env=env, check=True)
+            anyio.run(refused, url, web)
+
+
+async def story(url: str, web: str, app: str) -> None:
+    told = await ask(url, web, "remember_fact", text="The web team deploys on Tuesdays at 15:00 UTC.")
+    print(f"web remembers    {told['id']} in {told['scope']}")
+    for name, bearer, known in (("web", web, [told["id"]]), ("app", app, [])):
+        found = await ask(url, bearer, "ground_recall", query="when is deployment day", project="*")
+        cards = [card["id"] for card in found["data"]]
+        print(f"{name} recalls      {cards or 'nothing'}")
+        assert cards == known
+    refusal = ""
+    try:
+        await ask(url, app, "open_memory", id=told["id"])
+    except LookupError as error:
+        refusal = str(error)
+    print(f"app opens it     {refusal}")
+    assert "there is no item" in refusal
+
+
+async def refused(url: str, bearer: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        answer = await http.post(url, json=ping, headers={"Authorization": f"Bearer {bearer}"})
+    print(f"web, revoked     HTTP {answer.status_code}")
+    assert answer.status_code == 401
+
+
+async def ask(url: str, bearer: str, tool: str, **arguments: Any) -> dict[str, Any]:
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
-        Client(streamable_http_client(address, http_client=http)) as client,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {bearer}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
     ):
         result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content[0].text
-    return result.structured_content
+    if result.is_error:
+        raise LookupError(result.content[0].text)
+    return dict(result.structured_content)
 
 
-async def main() -> None:
-    token = secrets.token_urlsafe(32)
-    with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch), token) as address:
-        print("serving", address)
-        fact = "Customer data never leaves the Frankfurt region."
-        stored = await ask(address, token, "remember_fact", text=fact)
-        print("one agent stored", stored["id"])
-
-        found = await ask(address, token, "ground_recall", query="where may customer data be kept")
-        print("another recalled", found["data"][0]["text"])
-        assert found["data"][0]["id"] == stored["id"]
-
-        async with httpx2.AsyncClient() as stranger:
-            refused = await stranger.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        print("a stranger got", refused.status_code)
-        assert refused.status_code == 401
+def token(env: dict[str, str], name: str, project: str) -> str:
+    argv = [*COMMAND, "token", "create", name, "--project", project, "--expires", "1d", "--json"]
+    made = subprocess.run(argv, env=env, capture_output=True, check=True, encoding="utf-8")
+    return str(json.loads(made.stdout)["token"])
 
 
-asyncio.run(main())
+@contextmanager
+def served(env: dict[str, str]) -> Iterator[str]:
+    argv = [*COMMAND, "serve", "--transport", "http", "--port", "0"]
+    process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, encoding="utf-8")
+    try:
+        assert process.stderr is not None
+        found = next(filter(None, (re.search(r"serving (http://[^ ]*/mcp)", line) for line in process.stderr)))
+        yield found[1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,9 +3,9 @@
 - stdio: the process. A server on stdio has one client for all its life.
 - HTTP where the protocol has sessions (``Mcp-Session-Id``, or the ``session_id`` of SSE): that session. Its id lets
   whoever has it speak in the session, so that only a digest of it goes further.
-- HTTP where every request stands alone: what a client sends with each of them (its name and version, its user agent)
-  and where it is. It is one session until it is silent for ``server.session_idle_seconds``; two agents of one kind on
-  one machine that work at the same time cannot be told apart.
+- HTTP where every request stands alone: what a client sends with each of them (its name and version, its user agent,
+  its token) and where it is. It is one session until it is silent for ``server.session_idle_seconds``; two agents of
+  one kind on one machine that work at the same time cannot be told apart.
 
 Knows nothing about what is done with it.
 """
@@ -21,6 +21,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from grounded_mcp.events import Caller
+from grounded_mcp.faces.doorman import BEARER, Bearer
 from grounded_mcp.faces.replies import one_line
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Callers:
         if held:
             return f"http-{_digest(held)}"
         peer = request.client.host if request.client else ""
-        return self._spell(_digest(name, version, request.headers.get("user-agent", ""), peer))
+        bearer = request.scope.get(BEARER, Bearer()).name
+        return self._spell(_digest(name, version, request.headers.get("user-agent", ""), peer, bearer))
 
     def _spell(self, client: str) -> str:
         """The session of a client that has none: a new one after a silence."""

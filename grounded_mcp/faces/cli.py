@@ -13,7 +13,7 @@ from typing import Any
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError
-from grounded_mcp.faces import connecting, evaluate, verbs
+from grounded_mcp.faces import connecting, evaluate, tokening, transferring, verbs
 from grounded_mcp.faces.hooks import arguments as hooked
 
 TRANSPORTS = ("stdio", "sse", "http")
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A local memory for coding agents. Without a command it serves MCP over stdio.",
     )
     parser.add_argument("--version", action="version", version=f"grounded-mcp {__version__}")
-    parser.set_defaults(run=verbs.serve, transport="stdio", host=None, port=None, project=None)
+    parser.set_defaults(run=verbs.serve, transport="stdio", host=None, port=None, store=None, project=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         *(_add_quickstart, _add_sync, _add_recall, _add_pack, _add_remember, _add_learn, _add_open, _add_forget),
@@ -57,6 +57,14 @@ def _parser() -> argparse.ArgumentParser:
     connecting.disconnect_arguments(_verb(commands, "disconnect", verbs.disconnect, connecting.DISCONNECT))
     hooked.brief_arguments(_verb(commands, "brief", verbs.brief, hooked.BRIEF))
     hooked.hook_arguments(_verb(commands, "hook", verbs.hook, hooked.HOOK, reports=False))
+    for name, run, add_to, text in (
+        ("export", verbs.export, transferring.export_arguments, transferring.EXPORT),
+        ("import", verbs.import_, transferring.import_arguments, transferring.IMPORT),
+        ("backup", verbs.backup, transferring.backup_arguments, transferring.BACKUP),
+        ("migrate", verbs.migrate, transferring.migrate_arguments, transferring.MIGRATE),
+    ):
+        add_to(_verb(commands, name, run, text))
+    tokening.arguments(_verb(commands, "token", verbs.token, tokening.TEXT, reports=False))
     evaluate.arguments(_verb(commands, "eval", verbs.eval_, evaluate.TEXT))
     return parser
 
@@ -201,6 +209,7 @@ def _add_serve(commands: _Verbs) -> None:
     verb.add_argument("--transport", choices=TRANSPORTS, default="stdio", help="default: stdio")
     verb.add_argument("--host", help="address to bind for sse and http (default: 127.0.0.1)")
     verb.add_argument("--port", type=int, help="port for sse and http (default: 8765)")
+    verb.add_argument("--store", help="a path, or a postgresql:// URL without a password: see docs/team-server.md")
 
 
 # --- the process ------------------------------------------------------------------------------------------

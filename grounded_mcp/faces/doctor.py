@@ -51,7 +51,7 @@ def clean_again(settings: Settings, progress: Callable[[int, int], None]) -> Dia
     redaction = check_redaction(settings)
     with closing(open_store(settings, create=False)) as store:
         report = rescan_store(settings, store, progress)
-        copies = _copies(store.path)
+        copies = _copies(store.path) if store.path else []
     data = {**asdict(report), "copies": copies, "found": redaction}
     lines = [*(f"found     {one_line(problem)}" for problem in redaction), *_told(report, copies)]
     return Diagnosis(data, "\n".join(lines), not (redaction or report.busy or report.unchecked or not report.scrubbed))

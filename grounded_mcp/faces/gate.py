@@ -2,30 +2,41 @@
 
 The SDK checks Host and Origin inside its own endpoints only, and takes any localhost port for a friend. Here
 a request needs a Host that was named, an Origin of this very server (or none), and the token where one is set.
-Knows nothing about MCP.
+Who brings a token is for ``doorman`` to say. Knows nothing about tools.
 """
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import json
+import logging
 import re
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from starlette.responses import PlainTextResponse
 
-from grounded_mcp.errors import ConfigError
+from grounded_mcp.errors import ConfigError, GroundedError
+from grounded_mcp.faces.doorman import BEARER, Bearer, Doorman
+from grounded_mcp.faces.limits import Limits
+from grounded_mcp.faces.metrics import Meter
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.replies import clean, encoded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+logger = logging.getLogger(__name__)
+
 HEALTH = "/healthz"
+METRICS = "/metrics"
 STREAM = "/sse"
 _LOOPBACK = ("127.0.0.1", "::1")
 """The only addresses that need no token. Other 127.x addresses are refused like a LAN address (case 49)."""
@@ -54,16 +65,18 @@ def addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
     return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
 
 
-def access(host: str, port: int, options: ServerOptions) -> Access:
-    """The rules for a bound address. Raises: ConfigError where binding there would expose the memory."""
+def access(host: str, port: int, options: ServerOptions, *, guarded: Callable[[], bool] = lambda: False) -> Access:
+    """The rules for a bound address. ``guarded``: whether the store has named tokens.
+
+    Raises: ConfigError where binding there would expose the memory."""
     named = tuple(name.lower() for name in options.allowed_hosts)
     if all(address in _LOOPBACK for _, address in addresses(host, port)):
         local = _with_port(_LOOPBACK_NAMES, port)
         return Access(local | _with_port(named, port), _origins(local | _with_port(named, port)), options.token)
-    if not options.token:
+    if not options.token and not guarded():
         raise ConfigError(
             f"{host or 'every interface'} can be reached from other machines and no token is set.",
-            "Bind to 127.0.0.1, or set server.token and server.allowed_hosts.",
+            "Bind to 127.0.0.1, or set server.allowed_hosts and make a token: `grounded-mcp token create`.",
         )
     if not named:
         raise ConfigError(
@@ -95,48 +108,95 @@ def _origins(hosts: frozenset[str]) -> frozenset[str]:
 
 
 class Gate:
-    """The ASGI layer. State: how many event streams are open."""
+    """The ASGI layer. State: how many event streams are open, and what each token asked for lately."""
 
-    def __init__(self, app: ASGIApp, rules: Access, options: ServerOptions) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        rules: Access,
+        options: ServerOptions,
+        doorman: Doorman | None = None,
+        meter: Meter | None = None,
+    ) -> None:
         self._app = app
         self._rules = rules
         self._options = options
+        self._doorman = doorman or Doorman(rules.token, tuple)
+        self._meter = meter or Meter()
+        self._limits = Limits(options.requests_per_minute, options.requests_at_once)
         self._streams = 0
+        # Of its own: tools that block all threads of the default one must not keep anybody out.
+        self._threads = anyio.CapacityLimiter(4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        if refusal := self._refusal(scope):
+        answered = [0]
+
+        async def send_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered[0] = message["status"]
+            await send(message)
+
+        self._meter.begin()
+        try:
+            await self._answer(scope, receive, send_on)
+        finally:
+            self._meter.end(answered[0])
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if refusal := self._foreign(scope) or await self._unknown(scope) or _unreadable(scope):
             await refusal(scope, receive, send)
         elif scope["method"] == "POST":
-            await self._post(scope, receive, send)
+            await self._bounded(scope, receive, send)
         elif scope["path"] == STREAM:
             await self._stream(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
-        """Why this request goes no further; None where it may pass."""
-        hosts, origins, types = (_values(scope, name) for name in (b"host", b"origin", b"content-type"))
+    def _foreign(self, scope: Scope) -> PlainTextResponse | None:
+        """Why this request is not for this server; None where it is."""
+        hosts, origins = (_values(scope, name) for name in (b"host", b"origin"))
         if len(hosts) != 1 or hosts[0].lower() not in self._rules.hosts:
             return _say(421, "This Host is not served here.")
         if any(origin.lower() not in self._rules.origins for origin in origins):
             return _say(403, "This Origin may not call.")
-        if scope["path"] != HEALTH and not self._is_authorised(scope):
-            return _say(401, "A bearer token is needed.", {"WWW-Authenticate": "Bearer"})
-        if scope["method"] == "POST" and not _is_json(types):
-            return _say(415, "Content-Type must be application/json.")
         return None
 
-    def _is_authorised(self, scope: Scope) -> bool:
-        if not self._rules.token:
-            return True
-        given = _values(scope, b"authorization")
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        same = hmac.compare_digest(token.strip().encode("latin-1"), self._rules.token.encode("utf-8"))
-        return scheme.lower() == "bearer" and same
+    async def _unknown(self, scope: Scope) -> PlainTextResponse | None:
+        """Why its sender may not ask; None where it may, and then the scope says who it is."""
+        if scope["path"] == HEALTH:
+            return None
+        try:
+            # The roster is read from the store, which may wait for its lock or for a network.
+            bearer = await anyio.to_thread.run_sync(self._doorman.admit, _brought(scope), limiter=self._threads)
+        except GroundedError as error:
+            logger.warning("nobody can be let in: %s", error)
+            return _say(503, "The store cannot be read. The server's log says why.")
+        if bearer is None:
+            return _say(401, "A bearer token is needed.", {"WWW-Authenticate": "Bearer"})
+        if not (bearer.may_measure if scope["path"] == METRICS else bearer.may_ask):
+            return _say(403, "This token is not for that.")
+        scope[BEARER] = bearer
+        if bearer.token is not None:  # by this the SDK keeps a session to the token that began it (case 52)
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=bearer.token.digest, scopes=[]))
+        return None
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Within what its token may ask for at once and in a minute. The owner is not counted."""
+        bearer: Bearer = scope.get(BEARER, Bearer())
+        if bearer.token is None:
+            await self._post(scope, receive, send)
+        elif wait := self._limits.enter(bearer.name):
+            told = "This token asks for too much at once."
+            await _say(429, told, {"Retry-After": str(wait)})(scope, receive, send)
+        else:
+            try:
+                await self._post(scope, receive, send)
+            finally:
+                self._limits.leave(bearer.name)
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body within its time and size, then hand it on."""
@@ -163,6 +223,19 @@ class Gate:
 
 def _values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _brought(scope: Scope) -> str:
+    """The bearer token of a request, empty where it brings none. One in the URL is none."""
+    given = _values(scope, b"authorization")
+    scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _unreadable(scope: Scope) -> PlainTextResponse | None:
+    if scope["method"] == "POST" and not _is_json(_values(scope, b"content-type")):
+        return _say(415, "Content-Type must be application/json.")
+    return None
 
 
 def _is_json(types: list[str]) -> bool:

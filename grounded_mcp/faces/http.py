@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
+import math
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,7 +25,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import ConfigError
-from grounded_mcp.faces.gate import HEALTH, STREAM, Access, Gate, access, addresses
+from grounded_mcp.faces.doorman import Doorman
+from grounded_mcp.faces.gate import HEALTH, METRICS, STREAM, Access, Gate, access, addresses
+from grounded_mcp.faces.metrics import CONTENT_TYPE
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -31,23 +35,26 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from grounded_mcp.faces.lifetime import Lifetime
+    from grounded_mcp.faces.metrics import Meter
     from grounded_mcp.faces.options import ServerOptions
+    from grounded_mcp.faces.team import Team
 
 logger = logging.getLogger(__name__)
 
 MESSAGES = "/messages/"
 
 
-def serve(server: Server[Any], lifetime: Lifetime, options: ServerOptions, healthy: Callable[[], bool]) -> None:
-    """Serve until ``lifetime`` ends the process; ``healthy`` says whether the store can be read.
+def serve(server: Server[Any], lifetime: Lifetime, options: ServerOptions, team: Team, meter: Meter) -> None:
+    """Serve until ``lifetime`` ends the process: what is in flight then is answered first, within the grace.
 
-    Raises: ConfigError where the address cannot or must not be bound.
+    Raises: ConfigError where the address cannot or must not be bound; StoreError where its tokens cannot be read.
     """
-    access(options.host, options.port, options)
+    guarded = functools.cache(lambda: bool(team.roster()))
+    access(options.host, options.port, options, guarded=guarded)
     listener = listen(options.host, options.port)
     port = int(listener.getsockname()[1])
-    rules = access(options.host, port, options)
-    web = _Uvicorn(_config(application(server, rules, options, healthy), options))
+    rules = access(options.host, port, options, guarded=guarded)
+    web = _Uvicorn(_config(application(server, rules, options, team, meter), options))
     stopped = threading.Event()
 
     def drain(seconds: float) -> None:
@@ -81,7 +88,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def application(server: Server[Any], rules: Access, options: ServerOptions, healthy: Callable[[], bool]) -> Gate:
+def application(server: Server[Any], rules: Access, options: ServerOptions, team: Team, meter: Meter) -> Gate:
     """Every route behind the gate. The SDK's own checks stay on, with the same lists."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -103,12 +110,14 @@ def application(server: Server[Any], rules: Access, options: ServerOptions, heal
             yield
 
     routes = [
-        Route(HEALTH, _health(healthy), methods=["GET"]),
+        Route(HEALTH, _health(team.owner.healthy), methods=["GET"]),
+        Route(METRICS, _metrics(meter, team), methods=["GET"]),
         Route(STREAM, _EventStream(server, messages), methods=["GET"]),
         Mount(MESSAGES, app=messages.handle_post_message),
         *streamable.routes,
     ]
-    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, options)
+    doorman = Doorman(rules.token, team.roster)
+    return Gate(Starlette(routes=routes, lifespan=lifespan), rules, options, doorman, meter)
 
 
 class _EventStream:
@@ -131,6 +140,13 @@ def _health(healthy: Callable[[], bool]) -> Callable[[Request], Response]:
     return respond
 
 
+def _metrics(meter: Meter, team: Team) -> Callable[[Request], Response]:
+    def respond(_: Request) -> Response:  # a plain function, likewise
+        return Response(meter.text(team.gauges()), headers={"Content-Type": CONTENT_TYPE})
+
+    return respond
+
+
 def _config(app: Gate, options: ServerOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -143,7 +159,7 @@ def _config(app: Gate, options: ServerOptions) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         limit_concurrency=options.max_connections,
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=math.ceil(options.grace_seconds),
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
@@ -31,6 +32,7 @@ from grounded_mcp.faces.replies import INTERNAL, clean, places
 from grounded_mcp.faces.tools import INSTRUCTIONS, TOOLS, Tool
 
 if TYPE_CHECKING:
+    from grounded_mcp.faces.metrics import Meter
     from grounded_mcp.render import RenderOptions
 
 logger = logging.getLogger(__name__)
@@ -40,12 +42,21 @@ _BEHIND: Final = {**_TOOLS, resources.BRIEF.name: resources.BRIEF}
 """What answers for resources and prompts."""
 
 
-def build(opening: Opening, options: ServerOptions, view: Callable[[], RenderOptions]) -> Server[Any]:
-    """The protocol server over a memory that is opened when first needed.
+def build(
+    opening: Opening,
+    options: ServerOptions,
+    view: Callable[[], RenderOptions],
+    *,
+    whose: Callable[[Context], Opening] | None = None,
+    meter: Meter | None = None,
+) -> Server[Any]:
+    """The protocol server over a memory that is opened when first needed: ``whose`` gives it for a request, else it is
+    always ``opening``.
 
     Connecting and listing touch neither the store nor a model.
     """
-    on = Handlers(Desk(opening, options, view), Callers(options.session_idle_seconds), _listing())
+    desk, callers = Desk(opening, options, view), Callers(options.session_idle_seconds)
+    on = Handlers(desk, callers, _listing(), whose or (lambda _: opening), meter)
     server: Server[Any] = Server(
         "grounded-mcp",
         version=__version__,
@@ -71,9 +82,11 @@ class Handlers:
     desk: Desk
     callers: Callers
     tools: types.ListToolsResult
+    whose: Callable[[Context], Opening]
+    meter: Meter | None
 
     async def list_tools(self, context: Context, _params: object) -> types.ListToolsResult:
-        self.desk.opening.meet(self.callers.of(context))
+        self.whose(context).meet(self.callers.of(context))
         return self.tools
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -98,8 +111,8 @@ class Handlers:
         name, given = prompts.checked(params.name), params.arguments or {}
         return prompts.shown(clean(given.get("task", "")), await self._answer(context, name, given))
 
-    async def complete(self, _context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        argument, memory = params.argument, self.desk.opening.memory
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        argument, memory = params.argument, self.whose(context).memory
         try:
             return await anyio.to_thread.run_sync(
                 completing.completed, params.ref, argument.name, argument.value, memory
@@ -115,7 +128,12 @@ class Handlers:
         table: Mapping[str, Tool] = _BEHIND,
     ) -> types.CallToolResult:
         caller = self.callers.of(context, name)
-        return await attended(context, functools.partial(answer, table, caller, arguments or {}, self.desk))
+        desk = replace(self.desk, opening=self.whose(context))
+        began = time.perf_counter()
+        result = await attended(context, functools.partial(answer, table, caller, arguments or {}, desk))
+        if self.meter is not None and name in table:
+            self.meter.called(name, time.perf_counter() - began, ok=not result.is_error)
+        return result
 
 
 def _boundary(opening: Opening) -> ServerMiddleware[Any]:

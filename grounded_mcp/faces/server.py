@@ -14,15 +14,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from grounded_mcp.errors import ConfigError, GroundedError
-from grounded_mcp.faces.lifetime import Lifetime, Opening, parent_watch
+from grounded_mcp.faces.lifetime import Lifetime, parent_watch
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.replies import PlacesOnly, places
+from grounded_mcp.faces.team import Team
 from grounded_mcp.faces.wire import Wire, claim
 
 if TYPE_CHECKING:
+    from grounded_mcp.assemble import Base
     from grounded_mcp.config import Values
     from grounded_mcp.memory import Memory
     from grounded_mcp.render import RenderOptions
+    from grounded_mcp.stores.roster import Token
 
 logger = logging.getLogger(__name__)
 
@@ -62,19 +65,21 @@ def _run(wire: Wire | None, lifetime: Lifetime, options: ServerOptions, load: Ca
     """Everything that needs the SDK; stdout is safe by now."""
     from grounded_mcp.faces.protocol import build
 
-    opening = Opening(lambda: _open(load()))
-    lifetime.close = opening.close
-    server = build(opening, options, functools.cache(lambda: _view(load())))
+    view = functools.cache(lambda: _view(load()))
+    team = Team(lambda: _open_base(load()), _owner, _bounded)
+    lifetime.close = team.close
     if wire is not None:
         import anyio
 
         from grounded_mcp.faces import stdio
 
-        anyio.run(stdio.serve, server, wire, lifetime, options.max_line_bytes)
+        anyio.run(stdio.serve, build(team.owner, options, view), wire, lifetime, options.max_line_bytes)
     else:
         from grounded_mcp.faces import http
+        from grounded_mcp.faces.metrics import Meter
 
-        http.serve(server, lifetime, options, opening.healthy)
+        meter = Meter()
+        http.serve(build(team.owner, options, view, whose=team.whose, meter=meter), lifetime, options, team, meter)
 
 
 def _options(load: Callable[[], Values], transport: Transport) -> ServerOptions:
@@ -86,15 +91,31 @@ def _options(load: Callable[[], Values], transport: Transport) -> ServerOptions:
         return ServerOptions()
 
 
-def _open(values: Values) -> Memory:
+def _open_base(values: Values) -> Base:
     """Imported here, not above: this is where the stages, the store's driver and the model's library come in."""
-    from grounded_mcp.assemble import open_memory
-    from grounded_mcp.faces.hooks.importing import drain_in_background
+    from grounded_mcp.assemble import open_base
     from grounded_mcp.settings import settings
 
-    memory = open_memory(settings(values), cwd=values.project_dir)
-    drain_in_background(memory, str(values.places.home))
+    return open_base(settings(values))
+
+
+def _owner(base: Base) -> Memory:
+    from grounded_mcp.assemble import build_memory, find_project
+    from grounded_mcp.faces.hooks.importing import drain_in_background
+
+    try:
+        memory = build_memory(base, find_project(base.settings, base.settings.project_dir))
+    except BaseException:
+        base.store.close()
+        raise
+    drain_in_background(memory, str(base.settings.places.home))
     return memory
+
+
+def _bounded(base: Base, token: Token) -> Memory:
+    from grounded_mcp.assemble import bounded_memory
+
+    return bounded_memory(base, token)
 
 
 def _view(values: Values) -> RenderOptions:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -303,11 +304,42 @@ def eval_(args: argparse.Namespace) -> None:
     _report(args, *evaluate.measured(args))
 
 
+def export(args: argparse.Namespace) -> int:
+    return _transferred(args, "export")
+
+
+def import_(args: argparse.Namespace) -> int:
+    return _transferred(args, "import_")
+
+
+def backup(args: argparse.Namespace) -> int:
+    return _transferred(args, "backup")
+
+
+def migrate(args: argparse.Namespace) -> int:
+    return _transferred(args, "migrate")
+
+
+def _transferred(args: argparse.Namespace, verb: str) -> int:
+    from grounded_mcp.faces import transferring
+
+    data, text, sound = getattr(transferring, verb)(args, _settings(args))
+    _report(args, data, text)
+    return 0 if sound else 1
+
+
+def token(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import tokening
+
+    _report(args, *tokening.run(args, _settings(args)))
+
+
 def serve(args: argparse.Namespace) -> None:
     from grounded_mcp.config import load
     from grounded_mcp.faces.server import serve
 
-    serve(transport=args.transport, host=args.host, port=args.port, load=load)
+    flags = {"store.location": args.store} if args.store else {}
+    serve(transport=args.transport, host=args.host, port=args.port, load=partial(load, flags=flags))
 
 
 # --- between arguments and verbs --------------------------------------------------------------------------

@@ -22,30 +22,48 @@ _MADE: tuple[Kind, ...] = ("episode", "digest")
 _RETIRED: tuple[Kind, ...] = ("fact", "learning", "script", "episode")
 _DERIVED: tuple[Kind, ...] = ("script", "episode")
 SECRET = "tombstones"  # noqa: S105 - the name of the key, not the key
+KEYS = "tombstone-keys"
+"""The checkpoint that names the keys of other stores, by which imported tombstones are made."""
 MAX_HISTORY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstones:
-    """What must not come back. ``key``: the store's own secret; ``buried``: as ``Store.buried`` gives it."""
+    """What must not come back. ``key``: the store's own secret; ``buried``: as ``Store.buried`` gives it.
+
+    ``others``: the keys of stores whose tombstones were imported."""
 
     key: bytes
     buried: frozenset[str]
+    others: tuple[bytes, ...] = ()
 
     def digest(self, item_id: str, content: str = "") -> str:
         """A tombstone for an item, or for one content of it."""
-        return hmac.new(self.key, f"{item_id}\0{content}".encode("utf-8", "surrogatepass"), sha256).hexdigest()
+        return _digest(self.key, item_id, content)
 
     def has(self, item_id: str, content: str = "") -> bool:
-        return self.digest(item_id, content) in self.buried
+        return any(_digest(key, item_id, content) in self.buried for key in (self.key, *self.others))
 
     def of(self, item: Item) -> str:
         """The tombstone of an item: a document may come back once it says something else."""
-        return self.digest(item.id, item.content_hash if item.kind == "doc" else "")
+        return self.digest(item.id, _content(item))
+
+    def holds(self, item: Item) -> bool:
+        """Whether an item as it is was forgotten."""
+        return self.has(item.id, _content(item))
+
+
+def _content(item: Item) -> str:
+    return item.content_hash if item.kind == "doc" else ""
+
+
+def _digest(key: bytes, item_id: str, content: str) -> str:
+    return hmac.new(key, f"{item_id}\0{content}".encode("utf-8", "surrogatepass"), sha256).hexdigest()
 
 
 def tombstones(store: Store) -> Tombstones:
-    return Tombstones(store.secret(SECRET), store.buried())
+    others = store.checkpoints(KEYS).get(KEYS, "").split()
+    return Tombstones(store.secret(SECRET), store.buried(), tuple(store.secret(f"{SECRET}:{name}") for name in others))
 
 
 def forget(store: Store, *ids: str) -> Forgotten:

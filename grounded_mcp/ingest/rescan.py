@@ -87,16 +87,66 @@ def rescan(
     )
 
 
+class RecordCleaner:
+    """Whole records through the rules: every text of them, cut as it was. ``scopes``: new ones of renamed projects."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactions: Counter[str] = Counter()
+        self.scopes: dict[str, str] = {}
+        self._redactor = redactor
+
+    def clean(self, record: Record) -> Record:
+        item, passages = record.item, record.passages
+        texts: list[str] = [passage.body for passage in passages]
+        whole = item.body if item.body is not None else "".join(texts)
+        clean = self.text(whole)
+        if clean != whole:
+            texts = cut_alike(texts, clean) if "".join(texts) == whole else [self.text(text) for text in texts]
+        clean_item = replace(
+            item,
+            scope=self.scopes.get(item.scope) or self.text(item.scope),
+            title=self._title(item, clean),
+            key=None if item.key is None else self.text(item.key),
+            body=None if item.body is None else clean,
+            content_hash=fingerprint(clean) if item.kind == "fact" and clean != whole else item.content_hash,
+            attrs={name: self.text(value) for name, value in item.attrs.items()},
+        )
+        return Record(clean_item, tuple(self._passages(passages, texts)), tuple(self._notes(record.evidence)))
+
+    def _title(self, item: Item, text: Clean) -> Clean:
+        """A fact's title is the beginning of its text, where it is no more than that."""
+        if item.kind == "fact" and item.body is not None and item.title == title_of(item.body):
+            return title_of(text)
+        return self.text(item.title)
+
+    def _passages(self, passages: Iterable[Passage], texts: Iterable[str]) -> Iterable[Passage]:
+        for passage, text in zip(passages, texts, strict=True):
+            yield passage._replace(body=Clean(text), heading=self.text(passage.heading))
+
+    def _notes(self, evidence: Iterable[Evidence]) -> Iterable[Evidence]:
+        for each in evidence:
+            yield replace(each, note=self.text(each.note))
+
+    def text(self, text: str) -> Clean:
+        cleaned = self._redactor.clean(text)
+        self.redactions.update(cleaned.redactions)
+        self.redactions.update(cleaned.removed)
+        return cleaned.text
+
+
 class _Rescan:
     """One run: the counts, the new keys of projects, and the leases."""
 
     def __init__(self, store: Store, redactor: Redactor) -> None:
         self.seen = self.changed = self.unchecked = self.pending = 0
-        self.redactions: Counter[str] = Counter()
         self._store = store
         self._redactor = redactor
-        self._scopes: dict[str, str] = {}
+        self._cleaner = RecordCleaner(redactor)
         self._renewed = time.monotonic()
+
+    @property
+    def redactions(self) -> Counter[str]:
+        return self._cleaner.redactions
 
     def projects(self, now: float) -> None:
         """Projects by their clean names; what belongs to one follows it."""
@@ -104,12 +154,12 @@ class _Rescan:
             clean = clean_project(project, self._redactor)
             if clean != project:
                 self._store.register(clean, now, replaces=project.key)
-                self._scopes[project.scope] = clean.scope
+                self._cleaner.scopes[project.scope] = clean.scope
 
     def checkpoints(self) -> None:
         """States of sources, which hold folders and titles. One that is no longer legible has its source read again."""
         held = self._store.checkpoints("")
-        clean = {name: self._clean(state) for name, state in held.items() if name != SOURCE}
+        clean = {name: self._cleaner.text(state) for name, state in held.items() if name != SOURCE}
         self._store.save((), checkpoints={name: state for name, state in clean.items() if state != held[name]})
 
     def items(self, progress: Callable[[int, int], None]) -> None:
@@ -132,51 +182,13 @@ class _Rescan:
         try:
             item, passages = self._store.item(item_id)
             record = Record(item, passages, self._store.evidence(item_id))
-            clean = self._cleaned(record)
+            clean = self._cleaner.clean(record)
         except NotFound:  # forgotten meanwhile
             return None
         except RedactionError:
             self.unchecked += 1
             return None
         return clean if clean != record else None
-
-    def _cleaned(self, record: Record) -> Record:
-        item, passages = record.item, record.passages
-        texts: list[str] = [passage.body for passage in passages]
-        whole = item.body if item.body is not None else "".join(texts)
-        clean = self._clean(whole)
-        if clean != whole:
-            texts = cut_alike(texts, clean) if "".join(texts) == whole else [self._clean(text) for text in texts]
-        clean_item = replace(
-            item,
-            scope=self._scopes.get(item.scope) or self._clean(item.scope),
-            title=self._title(item, clean),
-            key=None if item.key is None else self._clean(item.key),
-            body=None if item.body is None else clean,
-            content_hash=fingerprint(clean) if item.kind == "fact" and clean != whole else item.content_hash,
-            attrs={name: self._clean(value) for name, value in item.attrs.items()},
-        )
-        return Record(clean_item, tuple(self._passages(passages, texts)), tuple(self._notes(record.evidence)))
-
-    def _title(self, item: Item, text: Clean) -> Clean:
-        """A fact's title is the beginning of its text, where it is no more than that."""
-        if item.kind == "fact" and item.body is not None and item.title == title_of(item.body):
-            return title_of(text)
-        return self._clean(item.title)
-
-    def _passages(self, passages: Iterable[Passage], texts: Iterable[str]) -> Iterable[Passage]:
-        for passage, text in zip(passages, texts, strict=True):
-            yield passage._replace(body=Clean(text), heading=self._clean(passage.heading))
-
-    def _notes(self, evidence: Iterable[Evidence]) -> Iterable[Evidence]:
-        for each in evidence:
-            yield replace(each, note=self._clean(each.note))
-
-    def _clean(self, text: str) -> Clean:
-        cleaned = self._redactor.clean(text)
-        self.redactions.update(cleaned.redactions)
-        self.redactions.update(cleaned.removed)
-        return cleaned.text
 
     def _renew(self) -> None:
         """Keep the leases alive."""

@@ -1,8 +1,9 @@
 """The one contract between the river and an engine: what a store must do, in about a dozen verbs.
 
 A store owns rows, the full-text index and the vectors, and changes all three in one transaction. It returns
-hits where higher is better; FTS5 signs, distances and driver exceptions stay inside. It may be called from any
-thread. Every method raises only ``StoreError`` (or a subclass) and ``NotFound``. Knows nothing about ranking.
+hits where higher is better; FTS5 signs, distances and driver exceptions stay inside. Two engines with the same content
+give the same answers, to the last digit that counts. A store may be called from any thread. Every method raises only
+``StoreError`` (or a subclass) and ``NotFound``. Knows nothing about ranking.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from grounded_mcp.accounts import StoreInfo
@@ -45,6 +47,7 @@ __all__ = [
     "NotedSession",
     "PendingPassage",
     "RecalledItem",
+    "RepairReport",
     "Space",
     "Store",
     "StoreInfo",
@@ -73,6 +76,15 @@ class Known:
     created_at: float
     updated_at: float
     attrs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was wrong, what still is, and where the store as it was is kept."""
+
+    found: tuple[str, ...]
+    left: tuple[str, ...]
+    kept: Path | None
 
 
 class NotedSession(NamedTuple):
@@ -178,8 +190,9 @@ class Store(Protocol):
         ...
 
     def delete(self, ids: Sequence[str], *, bury: Collection[str] = ()) -> int:
-        """Remove items from the table and every index, so that no byte of their text stays in the files.
+        """Remove items from the table and every index, so that no byte of their text stays in a store's own files.
 
+        A server's files are its own: there the rows are gone, and their bytes when it writes over them (``scrub``).
         What a removed conversation was evidence for is taken back. ``bury`` keeps digests of what must not come back.
         """
         ...
@@ -349,8 +362,9 @@ class Store(Protocol):
         opening, then by recalls."""
         ...
 
-    def find_recall(self, *, id: str = "", session: str = "") -> str | None:
-        """The id of a noted recall: the one of this ``id``, or else the latest of a client session."""
+    def find_recall(self, *, id: str = "", session: str = "", projects: Collection[str] | None = None) -> str | None:
+        """The id of a noted recall of any of these projects (their keys; None: of all): the one of this ``id``, or else
+        the latest of a client session."""
         ...
 
     def recalled_items(self, recall_ids: Sequence[str]) -> tuple[RecalledItem, ...]:
@@ -372,8 +386,8 @@ class Store(Protocol):
         """
         ...
 
-    def info(self) -> StoreInfo:
-        """Counts, versions and warnings for ``status``."""
+    def info(self, *, scopes: Collection[str] | None = None) -> StoreInfo:
+        """Counts (of some scopes or of all), versions and warnings for ``status``."""
         ...
 
     def secret(self, name: str) -> bytes:

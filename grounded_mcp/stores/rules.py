@@ -31,6 +31,31 @@ NORM_TOLERANCE = 1e-3
 """How far from 1 the length of a unit vector may be: float32 rounding stays far below, a raw model output does not."""
 
 
+BM25_K1, BM25_B = 1.2, 0.75
+"""As FTS5 has them (R3)."""
+
+PLACE_TOKENS = 2
+"""FTS5 counts a passage's kind and bucket, which it is filtered by, as tokens of it. So does every engine."""
+
+SCORE_DIGITS = 9
+"""Scores are rounded before they are compared, so that engines agree (R10)."""
+
+
+def term_key(token: str) -> int:
+    """What an index of our own knows a token by: 8 bytes of its digest, as a signed number."""
+    return int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+
+
+def idf(passages: int, holding: int) -> float:
+    """How telling a term is that ``holding`` of so many passages hold; never less than 1e-6, as in FTS5."""
+    return max(math.log((passages - holding + 0.5) / (holding + 0.5)), 1e-6)
+
+
+def average_length(passages: int, tokens: int) -> float:
+    """Tokens of a passage on average, those of its place included."""
+    return (tokens + PLACE_TOKENS * passages) / passages
+
+
 def text_to_index(title: str, passage: Passage) -> str:
     """What keyword search finds a passage by: its item's title, the headings above it, and its body."""
     return "\n".join(part for part in (title, passage.heading, passage.body) if part)

@@ -11,9 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import apsw
 
@@ -31,15 +29,18 @@ from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores import sqlite_telemetry as telemetry
 from grounded_mcp.stores import sqlite_vectors as vectors_
 from grounded_mcp.stores import sqlite_write as writing
-from grounded_mcp.stores.base import MAX_BATCH, Analyzer, Known, Noted, PendingPassage, RecalledItem
+from grounded_mcp.stores.base import MAX_BATCH, Analyzer, Known, Noted, PendingPassage, RecalledItem, RepairReport
+from grounded_mcp.stores.indexing import Tokens
 from grounded_mcp.stores.options import StoreOptions
 from grounded_mcp.stores.rules import NOTE_MS
+from grounded_mcp.stores.schema import Migration
 from grounded_mcp.stores.sqlite_check import ANALYZER
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_files import filesystem_of, size_on_disk
 from grounded_mcp.stores.sqlite_lease import Leases
 from grounded_mcp.stores.sqlite_matrix import Matrices
-from grounded_mcp.stores.sqlite_schema import Migration, copy_database, fresh_schema, open_database, shipped, timestamp
+from grounded_mcp.stores.sqlite_moving import Moving
+from grounded_mcp.stores.sqlite_schema import copy_database, fresh_schema, open_database, shipped, timestamp
 from grounded_mcp.values import (
     Evidence,
     EvidenceKind,
@@ -67,16 +68,7 @@ SCRUB_SECONDS = 5.0
 """How long a deletion waits for other readers before the log that still holds the text is emptied."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepairReport:
-    """What was wrong, what still is, and where the store as it was is kept."""
-
-    found: tuple[str, ...]
-    left: tuple[str, ...]
-    kept: Path | None
-
-
-class SqliteStore:
+class SqliteStore(Moving):
     """``stores.base.Store`` over one SQLite file.
 
     ``create=False`` refuses to make a store where there is none. ``filesystem`` names the type of the file system
@@ -124,12 +116,11 @@ class SqliteStore:
         if len(records) > MAX_BATCH:
             raise StoreError(f"{len(records)} records are too many for one save.", f"Save at most {MAX_BATCH}.")
         known = self._database.read(lambda db: writing.known_digests(db, [record.item.id for record in records]))
-        tokens = writing.Tokens(self._analyzer.index)
+        tokens = Tokens(self._analyzer.index)
         tokens.prepare(records, known)
 
         def work(db: apsw.Connection) -> SaveReport:
-            db.execute(sql.INIT_META, (ANALYZER, self._analyzer.fingerprint))
-            db.execute(sql.INIT_META, (mentioned.ENTITIES, mentioned.VERSION))
+            checking.mark_derived(db, self._analyzer.fingerprint)
             about = [num for session, place in (retract or {}).items() for num in sources.retract(db, session, place)]
             report = writing.save(db, records, supersede or {}, tokens, self._clock())
             sources.drop_unfounded(db, about)
@@ -276,8 +267,8 @@ class SqliteStore:
     def noted(self, since: float, *, project: str | None = None, top: int = 0) -> Noted:
         return self._database.read(lambda db: telemetry.noted(db, since, project, top))
 
-    def find_recall(self, *, id: str = "", session: str = "") -> str | None:
-        return self._database.read(lambda db: telemetry.find(db, id, session))
+    def find_recall(self, *, id: str = "", session: str = "", projects: Collection[str] | None = None) -> str | None:
+        return self._database.read(lambda db: telemetry.find(db, id, session, projects))
 
     def recalled_items(self, recall_ids: Sequence[str]) -> tuple[RecalledItem, ...]:
         return self._database.read(lambda db: telemetry.recalled_items(db, recall_ids))
@@ -290,8 +281,8 @@ class SqliteStore:
     def lease(self, name: str, seconds: float) -> AbstractContextManager[bool]:
         return self._leases.hold(name, seconds)
 
-    def info(self) -> StoreInfo:
-        return self._database.read(self._info)
+    def info(self, *, scopes: Collection[str] | None = None) -> StoreInfo:
+        return self._database.read(lambda db: self._info(db, scopes))
 
     def secret(self, name: str) -> bytes:
         found = self._database.read(lambda db: rows(db, sql.GET_SECRET, (name,)))
@@ -328,22 +319,23 @@ class SqliteStore:
 
     def backup(self, target: Path) -> None:
         """A consistent, checked copy in one file, also while others write (case 38). Raises: StoreError."""
-        copy_database(self.path, target.expanduser().resolve())
+        schema = fresh_schema(self._migrations)
+        copy_database(self.path, target, oracle=lambda db: checking.check(db, schema))
 
     def maintain(self) -> None:
         """Merge the full-text index and give free space back to the system. Takes seconds on a large store."""
         self._database.write(lambda db: db.execute(sql.FTS_OPTIMIZE))
         self._database.vacuum()
 
-    def _info(self, db: apsw.Connection) -> StoreInfo:
+    def _info(self, db: apsw.Connection, scopes: Collection[str] | None) -> StoreInfo:
         from importlib.metadata import version  # 20 ms that a recall does not need
 
-        vectors = vectors_.count(db)
+        vectors = vectors_.count(db, scopes)
         return StoreInfo(
             location=str(self.path),
             engine="sqlite",
             schema=self._database.schema,
-            items={cast(Kind, kind): count for kind, count in db.execute(sql.COUNT_ITEMS)},
+            items=reading.count(db, scopes),
             passages=sum(vectors.values()),
             vectors=vectors,
             space=vectors_.get_space(db),

@@ -15,10 +15,10 @@ import apsw
 from grounded_mcp.errors import StoreError
 from grounded_mcp.stores import sqlite_entities as mentioned
 from grounded_mcp.stores import sqlite_sql as sql
+from grounded_mcp.stores.indexing import Tokenize
 from grounded_mcp.stores.rules import passage_digest, text_to_index, unpack_vector
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_vectors import get_space, sketch_of
-from grounded_mcp.stores.sqlite_write import Tokenize
 from grounded_mcp.values import Passage, Vector
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,12 @@ DERIVED = (
 """In the order of creation."""
 
 _DROP = {"view": "DROP VIEW", "index": "DROP INDEX", "table": "DROP TABLE", "trigger": "DROP TRIGGER"}
+
+
+def mark_derived(db: apsw.Connection, analyzer: str) -> None:
+    """Note, with the first text, what the tokens and names of a store are made by."""
+    db.execute(sql.INIT_META, (ANALYZER, analyzer))
+    db.execute(sql.INIT_META, (mentioned.ENTITIES, mentioned.VERSION))
 
 
 def check(db: apsw.Connection, schema: Mapping[str, str]) -> tuple[str, ...]:

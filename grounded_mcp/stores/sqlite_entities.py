@@ -13,18 +13,14 @@ from typing import cast
 
 import apsw
 
-from grounded_mcp.entities import ENTITIES_VERSION, EntityId, entities, entity_id
+from grounded_mcp.entities import ENTITIES_VERSION, EntityId
 from grounded_mcp.stores import sqlite_sql as sql
+from grounded_mcp.stores.indexing import named_in
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.values import PassageId
 
 ENTITIES = "entities"
 VERSION = f"entities-{ENTITIES_VERSION}"
-
-
-def named_in(body: str) -> tuple[EntityId, ...]:
-    """What a passage is stored under: the entities of its body. A title would connect an item with itself alone."""
-    return tuple(entity_id(entity.key) for entity in entities(body))
 
 
 def add(db: apsw.Connection, bucket: int, passages: Sequence[int], named: Sequence[Sequence[EntityId]]) -> None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from grounded_mcp.stores import sqlite_sql as sql
+from grounded_mcp.stores.cosine import ROUNDING, best
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_vectors import candidates, sketch_of
-from grounded_mcp.values import Hit, PassageId, Vector
+from grounded_mcp.values import Hit, Vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
 
 MAX_BUCKETS = 32
 """A search over more buckets sweeps the file once instead: 300 small matrices took 33 ms, the sweep 9 ms."""
-
-ROUNDING = 1e-6
-"""Far more than float32 products of unit vectors are off by."""
-
-SCORE_DIGITS = 9
-"""Scores are rounded before they are compared, so that engines agree (R10)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +125,7 @@ def ranked(
     if not near:
         return ()
     ids = np.concatenate([matrix.ids for matrix in near])
-    exact = np.concatenate([matrix.vectors for matrix in near]).astype(np.float64)
-    # Not a BLAS product: its last digits depend on the kernel that the machine picks.
-    cosine = (exact * query).sum(axis=1) / np.sqrt((exact * exact).sum(axis=1)) / np.linalg.norm(query)
-    scores = np.round(cosine, SCORE_DIGITS)
-    best = np.lexsort((ids, -scores))[:k]
-    pairs = zip(ids[best].tolist(), scores[best].tolist(), strict=True)
-    return tuple([Hit(PassageId(id_), score) for id_, score in pairs])
+    return best(ids, np.concatenate([matrix.vectors for matrix in near]), query, k)
 
 
 def _load(found: Sequence[tuple[Any, ...]], stamp: int, dimensions: int) -> Matrix:

@@ -6,11 +6,10 @@ Functions over a connection inside a transaction that someone else opened. FTS5'
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import cast
 
 import apsw
 
@@ -19,13 +18,12 @@ from grounded_mcp.errors import NotFound
 from grounded_mcp.stores import sqlite_entities
 from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.base import Known
+from grounded_mcp.stores.item_rows import item_of, stored_passages
 from grounded_mcp.stores.rules import (
     MAX_TERMS,
     REACH,
     check_space,
     clamp,
-    closeness,
-    timed_score,
     unpack_vector,
     window,
     window_scale,
@@ -33,6 +31,7 @@ from grounded_mcp.stores.rules import (
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_matrix import Matrices, ranked
 from grounded_mcp.stores.sqlite_vectors import get_space
+from grounded_mcp.stores.timing import timed_hits
 from grounded_mcp.values import (
     EvidenceKind,
     Filter,
@@ -55,7 +54,7 @@ def item(db: apsw.Connection, item_id: str) -> tuple[Item, tuple[Passage, ...]]:
     row = db.execute(sql.ITEM, (item_id,)).fetchone()
     if row is None:
         raise NotFound("id", f"there is no item {item_id}.", "Use an id that a recall returned.")
-    return _item(row), tuple(Passage(*passage) for passage in db.execute(sql.PASSAGES, (item_id,)))
+    return item_of(row), tuple(Passage(*passage) for passage in db.execute(sql.PASSAGES, (item_id,)))
 
 
 def ids(db: apsw.Connection, after: str, limit: int) -> tuple[str, ...]:
@@ -64,17 +63,17 @@ def ids(db: apsw.Connection, after: str, limit: int) -> tuple[str, ...]:
 
 def find(db: apsw.Connection, kind: Kind, scope: str, key: str) -> Item | None:
     row = db.execute(sql.FIND, (kind, scope, key)).fetchone()
-    return _item(row) if row else None
+    return item_of(row) if row else None
 
 
 def history(db: apsw.Connection, item_id: str, limit: int) -> tuple[Item, ...]:
-    return tuple(_item(row) for row in db.execute(sql.HISTORY, (item_id, clamp(limit))))
+    return tuple(item_of(row) for row in db.execute(sql.HISTORY, (item_id, clamp(limit))))
 
 
 def conflicts(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
     found: dict[str, tuple[Item, ...]] = {}
     for item_id, *row in db.execute(sql.CONFLICTS, (json.dumps(ids),)):
-        found[item_id] = (*found.get(item_id, ()), _item(row))
+        found[item_id] = (*found.get(item_id, ()), item_of(row))
     return found
 
 
@@ -87,7 +86,7 @@ def known(db: apsw.Connection, kind: Kind, scope: str) -> Mapping[str, Known]:
 
 def recent(db: apsw.Connection, where: Filter, k: int) -> tuple[Item, ...]:
     asked = {"buckets": json.dumps(_buckets(db, where)), "k": clamp(k), **_window(where)}
-    return tuple(_item(row) for row in db.execute(sql.RECENT, asked))
+    return tuple(item_of(row) for row in db.execute(sql.RECENT, asked))
 
 
 def tallies(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, tuple[Tally, ...]]:
@@ -114,17 +113,14 @@ def proven(
 
 def fetch(db: apsw.Connection, ids: Sequence[PassageId]) -> Mapping[PassageId, StoredPassage]:
     """Passages with their items; passages of one item share one ``Item``."""
-    found: dict[PassageId, StoredPassage] = {}
-    items: dict[str, Item] = {}
-    for passage_id, seq, body, heading, start, end, at, tokens, count, size, *row in db.execute(
-        sql.FETCH, (json.dumps(ids),)
-    ):
-        owner = items.get(row[0])
-        if owner is None:
-            owner = items[row[0]] = _read_before(tuple(row))
-        passage = Passage(seq, body, heading, start, end, at)
-        found[passage_id] = StoredPassage(passage_id, passage, owner, count, size, tokens)
+    found = dict(stored_passages(rows(db, sql.FETCH, (json.dumps(ids),))))
     return {passage_id: found[passage_id] for passage_id in ids if passage_id in found}
+
+
+def count(db: apsw.Connection, scopes: Collection[str] | None) -> Mapping[Kind, int]:
+    """Items by kind, of some scopes or of all."""
+    chosen = None if scopes is None else json.dumps(sorted(scopes))
+    return {cast(Kind, kind): number for kind, number in db.execute(sql.COUNT_ITEMS, (chosen,))}
 
 
 def scopes(db: apsw.Connection) -> frozenset[str]:
@@ -133,34 +129,6 @@ def scopes(db: apsw.Connection) -> frozenset[str]:
 
 def projects(db: apsw.Connection) -> tuple[Project, ...]:
     return tuple(Project(*row) for row in db.execute(sql.PROJECTS))
-
-
-@lru_cache(2048)
-def _read_before(row: tuple[Any, ...]) -> Item:
-    """``_item``, of rows that were read before: making the hundred items of a recall again takes as long as reading
-    them."""
-    return _item(row)
-
-
-def _item(row: Sequence[Any]) -> Item:
-    """In the order of ``sql._ITEM``."""
-    (id, kind, scope, title, key, body, state, origin, importance, pinned, created, updated, content, attrs) = row
-    return Item(
-        id=id,
-        kind=kind,
-        scope=scope,
-        title=title,
-        key=key,
-        body=body,
-        state=state,
-        origin=origin,
-        importance=importance,
-        pinned=bool(pinned),
-        created_at=created,
-        updated_at=updated,
-        content_hash=content,
-        attrs=json.loads(attrs),
-    )
 
 
 # --- searches ---------------------------------------------------------------------------------------------
@@ -203,20 +171,9 @@ def timed(db: apsw.Connection, since: float, until: float, where: Filter, k: int
     if len(found) < clamp(k):
         asked["reach"] = REACH * scale
         found = rows(db, sql.TIMED_NEAR, asked)
-    near = {num: about for num, *about in found}
+    near = {num: (inside, gap) for num, inside, gap in found}
     passages = rows(db, sql.TIMED_PASSAGES, {**asked, "items": json.dumps(list(near))})
-    hits = []
-    for num, group in groupby(passages, itemgetter(0)):
-        inside, gap = near[num]
-        found = [(at, passage) for _, at, passage in group]
-        if inside and found[0][0] is not None:
-            found = [(at, passage) for at, passage in found if since <= at <= until]
-        elif found[0][0] is not None:
-            found = [min(found, key=lambda each: max(since - each[0], each[0] - until))]
-        hits += [
-            Hit(passage, timed_score(closeness(gap, scale), inside, turn)) for turn, (_, passage) in enumerate(found, 1)
-        ]
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage))[: clamp(k)])
+    return timed_hits(near, passages, (since, until), scale, clamp(k))
 
 
 def mentions(

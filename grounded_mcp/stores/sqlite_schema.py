@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -21,6 +20,7 @@ from grounded_mcp import __version__
 from grounded_mcp.errors import StoreDamaged, StoreError
 from grounded_mcp.stores import sqlite_errors as errors
 from grounded_mcp.stores.options import StoreOptions
+from grounded_mcp.stores.schema import Migration
 from grounded_mcp.stores.sqlite_connection import Access, Database, connect, connect_bare, transaction
 from grounded_mcp.stores.sqlite_files import (
     has_pending_log,
@@ -42,15 +42,6 @@ PAGE_SIZE = 8192
 
 BACKUPS_KEPT = 3
 """Backups of one schema version that are kept: a migration that fails at every start must not fill the disk."""
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step of the schema. Numbers are contiguous from 1; a step that was released is never edited."""
-
-    number: int
-    name: str
-    script: str
 
 
 @cache
@@ -212,19 +203,26 @@ def _upgrade(db: apsw.Connection, path: Path, migrations: Sequence[Migration]) -
     return (f"{len(orphans)} rows of {tables} belong to nothing; they were kept.",) if orphans else ()
 
 
-def copy_database(path: Path, target: Path, *, sound: bool = True) -> None:
+def _quick_check(db: apsw.Connection) -> Sequence[str]:
+    fault = str(db.pragma("quick_check"))
+    return () if fault == "ok" else (fault,)
+
+
+def copy_database(
+    path: Path, target: Path, *, sound: bool = True, oracle: Callable[[apsw.Connection], Sequence[str]] = _quick_check
+) -> None:
     """A consistent copy of the store in one file, made by SQLite's backup API, private to this user.
 
-    Raises: StoreError when ``target`` exists; StoreDamaged when the copy has to be ``sound`` and is not.
+    ``oracle`` says what is wrong with a copy that has to be sound. Raises: StoreError when ``target`` exists;
+    StoreDamaged for a copy that is not sound.
     """
     with private_draft(target) as draft:
         with closing(connect(path)) as source, closing(connect_bare(draft)) as copy:
             with copy.backup("main", source, "main") as backup:
                 while not backup.done:
                     backup.step(-1)
-            fault = copy.pragma("quick_check") if sound else "ok"
-            if fault != "ok":
-                raise StoreDamaged(f"The copy of {path} is not sound: {fault}.", errors.REPAIR)
+            if sound and (faults := oracle(copy)):
+                raise StoreDamaged(f"The copy of {path} is not sound: {'; '.join(faults)}.", errors.REPAIR)
             if sound:
                 copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy needs no log beside it
         if not publish(draft, target):

@@ -94,9 +94,14 @@ WHERE passage.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 SCOPES = "SELECT DISTINCT scope FROM bucket WHERE EXISTS (SELECT 1 FROM item WHERE item.bucket = bucket.id)"
 PROJECTS = "SELECT key, name, reason, root, branch, worktree FROM project ORDER BY key"
 
-COUNT_ITEMS = "SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket GROUP BY kind ORDER BY kind"
+COUNT_ITEMS = """
+SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket
+WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)) GROUP BY kind ORDER BY kind"""
 COUNT_PENDING = "SELECT count(*) FROM passage WHERE vector_state = 'pending'"
 COUNT_PASSAGES = "SELECT vector_state, count(*) FROM passage GROUP BY vector_state"
+COUNT_PASSAGES_OF = """
+SELECT vector_state, count(*) FROM passage JOIN bucket ON bucket.id = passage.bucket
+WHERE scope IN (SELECT value FROM json_each(?)) GROUP BY vector_state"""
 
 GET_META = "SELECT value FROM meta WHERE name = ?"
 SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
@@ -304,10 +309,11 @@ FROM recall JOIN recall_item ON recall_item.recall = recall.num
     JOIN item ON item.num = recall_item.item JOIN bucket ON bucket.id = item.bucket
 WHERE recall.at >= :since AND (:project IS NULL OR recall.project = :project) GROUP BY item.num
 ORDER BY reused DESC, opened DESC, recalled DESC, item.id LIMIT :top"""
-FIND_RECALL = "SELECT id FROM recall WHERE id = ?"
-LATEST_RECALL = """
+_OF_PROJECTS = "(?2 IS NULL OR recall.project IN (SELECT value FROM json_each(?2)))"
+FIND_RECALL = f"SELECT id FROM recall WHERE id = ?1 AND {_OF_PROJECTS}"  # noqa: S608
+LATEST_RECALL = f"""
 SELECT recall.id FROM recall JOIN client_session ON client_session.num = recall.session
-WHERE client_session.id = ? ORDER BY recall.at DESC, recall.num DESC LIMIT 1"""
+WHERE client_session.id = ?1 AND {_OF_PROJECTS} ORDER BY recall.at DESC, recall.num DESC LIMIT 1"""  # noqa: S608
 RECALLED_ITEMS = """
 SELECT recall.id, rank, item.id, bucket.kind, opened_at IS NOT NULL
 FROM recall JOIN recall_item ON recall_item.recall = recall.num

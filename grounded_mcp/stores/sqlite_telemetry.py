@@ -6,7 +6,7 @@ Functions over a connection inside a transaction that someone else opened. Knows
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -92,8 +92,11 @@ def noted(db: apsw.Connection, since: float, project: str | None, top: int) -> N
     )
 
 
-def find(db: apsw.Connection, recall_id: str, session: str) -> str | None:
-    found = rows(db, sql.FIND_RECALL, (recall_id,)) if recall_id else rows(db, sql.LATEST_RECALL, (session,))
+def find(db: apsw.Connection, recall_id: str, session: str, projects: Collection[str] | None) -> str | None:
+    among = None if projects is None else json.dumps(sorted(projects))
+    found = (
+        rows(db, sql.FIND_RECALL, (recall_id, among)) if recall_id else rows(db, sql.LATEST_RECALL, (session, among))
+    )
     return str(found[0][0]) if found else None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
@@ -106,6 +106,10 @@ def waiting(db: apsw.Connection) -> int:
     return int(rows(db, sql.COUNT_PENDING)[0][0])
 
 
-def count(db: apsw.Connection) -> dict[str, int]:
-    """How many passages are in each vector state."""
-    return {"pending": 0, "ok": 0, "none": 0, **dict(rows(db, sql.COUNT_PASSAGES))}
+def count(db: apsw.Connection, scopes: Collection[str] | None = None) -> dict[str, int]:
+    """How many passages, of some scopes or of all, are in each vector state."""
+    if scopes is None:
+        found = rows(db, sql.COUNT_PASSAGES)
+    else:
+        found = rows(db, sql.COUNT_PASSAGES_OF, (json.dumps(sorted(scopes)),))
+    return {"pending": 0, "ok": 0, "none": 0, **dict(found)}

@@ -8,52 +8,19 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import apsw
 
-from grounded_mcp.entities import EntityId
 from grounded_mcp.errors import NotFound
 from grounded_mcp.stores import sqlite_sql as sql
-from grounded_mcp.stores.rules import passage_digest, text_size, text_to_index
+from grounded_mcp.stores.indexing import Tokens, digest_of
+from grounded_mcp.stores.item_rows import row_of
 from grounded_mcp.stores.sqlite_connection import rows
 from grounded_mcp.stores.sqlite_entities import add as add_mentions
-from grounded_mcp.stores.sqlite_entities import named_in
 from grounded_mcp.stores.sqlite_sources import add_evidence
 from grounded_mcp.values import Item, Passage, Record, SaveReport, State
-
-Tokenize = Callable[[str], Sequence[str]]
-
-
-class Indexed(NamedTuple):
-    """What a passage is found by: its tokens, space-joined, and the entities it names."""
-
-    tokens: str
-    entities: tuple[EntityId, ...]
-
-
-@dataclass(slots=True)
-class Tokens:
-    """What passages are found by, made before the write lock is taken as far as that can be known."""
-
-    tokenize: Tokenize
-    by_digest: dict[bytes, Indexed] = field(default_factory=dict)
-
-    def prepare(self, records: Iterable[Record], known: frozenset[bytes]) -> None:
-        for record in records:
-            for passage in record.passages:
-                digest = _digest(record.item, passage)
-                if digest not in known:
-                    self.by_digest[digest] = self._make(record.item, passage)
-
-    def of(self, digest: bytes, item: Item, passage: Passage) -> Indexed:
-        made = self.by_digest.get(digest)
-        return self._make(item, passage) if made is None else made
-
-    def _make(self, item: Item, passage: Passage) -> Indexed:
-        return Indexed(" ".join(self.tokenize(text_to_index(item.title, passage))), named_in(passage.body))
 
 
 def known_digests(db: apsw.Connection, ids: Sequence[str]) -> frozenset[bytes]:
@@ -130,7 +97,7 @@ def _put(db: apsw.Connection, record: Record, tokens: Tokens, now: float) -> tup
     if item.state == "active" and item.key is not None:
         for num, _ in rows(db, sql.RIVALS, (bucket, item.key, item.id)):
             superseded += _retire(db, (num, "active"), item.id, now)
-    row = _row(item, bucket, passages)
+    row = row_of(item, bucket, passages)
     stored = db.execute(sql.ITEM_ROW, (item.id,)).fetchone()
     if stored is None:
         db.execute(sql.INSERT_ITEM, row)
@@ -155,7 +122,7 @@ def _put_passages(
         spare[digest].append((passage_id, tuple(place)))
     moved, new, named = [], [], []
     for passage in passages:
-        digest = _digest(item, passage)
+        digest = digest_of(item, passage)
         place = (passage.seq, passage.start_line, passage.end_line, passage.at)
         if not spare[digest]:
             found = tokens.of(digest, item, passage)
@@ -177,28 +144,3 @@ def _bucket(db: apsw.Connection, item: Item) -> int:
     place = (item.scope, item.kind)
     found = rows(db, sql.FIND_BUCKET, place) or rows(db, sql.INSERT_BUCKET, place)
     return int(found[0][0])
-
-
-def _digest(item: Item, passage: Passage) -> bytes:
-    return passage_digest(item.title, passage.heading, passage.body)
-
-
-def _row(item: Item, bucket: int, passages: Sequence[Passage]) -> tuple[Any, ...]:
-    """In the order of ``sql.ITEM_FIELDS``."""
-    return (
-        item.id,
-        bucket,
-        item.key,
-        item.title,
-        item.body,
-        item.state,
-        item.origin,
-        item.importance,
-        int(item.pinned),
-        item.created_at,
-        item.updated_at,
-        item.content_hash,
-        json.dumps(dict(item.attrs), sort_keys=True, ensure_ascii=False),
-        len(passages),
-        text_size(item, passages),
-    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import postgres_server
 import pytest
 from storing import Worker
 
@@ -29,13 +31,40 @@ def _swept(folder: Path, **given: Any) -> Store:
 ENGINES = {"sqlite": _sqlite, "sqlite-swept": _swept}
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture
+def schema() -> Iterator[str]:
+    """A schema of this test's own on the tests' Postgres server."""
+    with postgres_server.schema() as name:
+        yield name
+
+
+@pytest.fixture(params=[*sorted(ENGINES), pytest.param("postgres", marks=postgres_server.NEEDED)])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same store once more at every call."""
     opened: list[Store] = []
+    with ExitStack() as held:
+        if request.param == "postgres":
+            name = held.enter_context(postgres_server.schema())
+            make = lambda **given: postgres_server.open_store(name, **given)  # noqa: E731
+        else:
+            make = lambda **given: ENGINES[request.param](tmp_path, **given)  # noqa: E731
+
+        def open_(**given: Any) -> Store:
+            opened.append(make(**given))
+            return opened[-1]
+
+        yield open_
+        for store in opened:
+            store.close()
+
+
+@pytest.fixture
+def postgres(schema: str) -> Iterator[Open]:
+    """Opens the Postgres store of this test."""
+    opened: list[Store] = []
 
     def open_(**given: Any) -> Store:
-        opened.append(ENGINES[request.param](tmp_path, **given))
+        opened.append(postgres_server.open_store(schema, **given))
         return opened[-1]
 
     yield open_

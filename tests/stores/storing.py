@@ -84,6 +84,20 @@ def embed(store: Store, item_id: str, *vectors: Vector, space: Space = SPACE) ->
     return ids
 
 
+def held(store: Any) -> bytes:
+    """Every byte of a SQLite store's files; every row of a Postgres store's tables: what its files are is not ours."""
+    if store.path:
+        return b"".join(path.read_bytes() for path in sorted(store.path.parent.iterdir()))
+    return store._database.read(_rows)
+
+
+def _rows(db: Any) -> bytes:
+    named = "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+    tables = [name for (name,) in db.execute(named)]
+    dump = "SELECT t::text FROM {} AS t"
+    return "\n".join(row for name in tables for (row,) in db.execute(dump.format(name))).encode()
+
+
 class Worker:
     """Another process that does what it is told, one command per line; ``worker.py`` lists the commands."""
 

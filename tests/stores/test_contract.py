@@ -15,7 +15,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from storing import ANALYZER, EVERYTHING, SPACE, doc, embed, fact, found, ids_of, near, owners, random_unit, unit, where
+from storing import (
+    ANALYZER,
+    EVERYTHING,
+    SPACE,
+    doc,
+    embed,
+    fact,
+    found,
+    held,
+    ids_of,
+    near,
+    owners,
+    random_unit,
+    unit,
+    where,
+)
 
 from grounded_mcp.entities import entity_id
 from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
@@ -133,6 +148,14 @@ def test_an_item_that_moves_to_another_scope_is_found_only_there(store: Store) -
     for scope, expected in (("project:a", []), ("project:b", ["f1"])):
         assert found(store, "lever", where(scope)) == expected
         assert near(store, EAST, where(scope)) == expected
+
+
+def test_an_item_that_moves_and_changes_in_one_save_is_found_by_what_it_is_now(store: Store) -> None:
+    store.save([doc("a.md", "lever", "knob")])
+    store.save([doc("a.md", "lever", "dial", scope="project:b")])
+    for scope, expected in (("project:a", []), ("project:b", ["doc_a.md"])):
+        assert found(store, "lever", where(scope)) == found(store, "dial", where(scope)) == expected
+        assert found(store, "knob", where(scope)) == []
 
 
 def test_more_records_than_a_batch_are_refused(store: Store) -> None:
@@ -1031,11 +1054,6 @@ def test_case_60_what_was_noted_of_one_project_is_told_without_another(store: St
     assert [each.id for each in noted.recalls] == ["r1"]
     assert [each.id for each in noted.items] == ["f1"]
     assert [each.id for each in store.noted(0.0, project="b").sessions] == ["s2", "s3"]
-
-
-def held(store: Any) -> bytes:
-    """Every byte of the store's files."""
-    return b"".join(path.read_bytes() for path in sorted(store.path.parent.iterdir()))
 
 
 # --- one moment -------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from pathlib import Path
 import apsw
 
 from grounded_mcp.errors import StoreError
+from grounded_mcp.stores.base import Store
+from grounded_mcp.stores.options import PostgresOptions, StoreOptions
 from grounded_mcp.stores.sqlite import SqliteStore
 from grounded_mcp.text import Analyzer
 from grounded_mcp.values import Clean, Filter, Item, Passage, Record, Space, Vector
@@ -21,7 +23,7 @@ ANALYZER = Analyzer()
 SPACE = Space("model-a", 4)
 UNIT = Vector(b"\x00\x00\x80\x3f" + bytes(12))
 FACTS = Filter(frozenset({"fact"}))
-open_stores: list[SqliteStore] = []
+open_stores: list[Store] = []
 held = ExitStack()
 
 
@@ -33,8 +35,18 @@ def note(item_id: str, text: str) -> Record:
     return Record(Item(item_id, "fact", "global", Clean(""), body=Clean(text)), (Passage(0, Clean(text)),))
 
 
+def store_at(place: str) -> Store:
+    """The SQLite store at a path, or the Postgres store at a URL and, behind a space, a schema."""
+    if "://" not in place:
+        return SqliteStore(Path(place), ANALYZER)
+    from grounded_mcp.stores.postgres import PostgresStore
+
+    url, schema = place.split(" ")
+    return PostgresStore(url, ANALYZER, StoreOptions(postgres=PostgresOptions(schema=schema, pool_size=2)))
+
+
 def open_(path: str) -> str:
-    open_stores[:] = [SqliteStore(Path(path), ANALYZER)]
+    open_stores[:] = [store_at(path)]
     return "open"
 
 
@@ -60,7 +72,7 @@ def read(count: int) -> int:
 
 def churn(path: str, name: str) -> str:
     """Save, change and delete without end; every line is an acknowledged write."""
-    store, number = SqliteStore(Path(path), ANALYZER), 0
+    store, number = store_at(path), 0
     while True:
         number += 1
         item_id = f"{name}-{number}"
@@ -82,7 +94,7 @@ def hold_write_lock(path: str) -> int:
 
 
 def hold_lease(path: str, name: str, seconds: float) -> bool:
-    return held.enter_context(SqliteStore(Path(path), ANALYZER).lease(name, seconds))
+    return held.enter_context(store_at(path).lease(name, seconds))
 
 
 COMMANDS: dict[str, Callable[..., object]] = {

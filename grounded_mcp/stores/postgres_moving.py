@@ -1,0 +1,82 @@
+"""What a Postgres store can do besides ``stores.base.Store``: be moved, and keep the tokens of a team's server.
+
+The verbs of ``Portable``, ``Located`` and ``Roster``, which ``PostgresStore`` inherits: few callers need
+them, and none needs all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from grounded_mcp.errors import StoreError
+from grounded_mcp.stores import postgres_portable as portable
+from grounded_mcp.stores import postgres_roster as roster
+from grounded_mcp.stores import postgres_sources as sources
+from grounded_mcp.stores import postgres_write as writing
+from grounded_mcp.stores.base import MAX_BATCH, Analyzer
+from grounded_mcp.stores.indexing import Tokens
+from grounded_mcp.stores.portable import Carried
+from grounded_mcp.stores.postgres_check import mark_derived
+from grounded_mcp.stores.postgres_connection import Connection, Database
+from grounded_mcp.stores.postgres_terms import Changes
+from grounded_mcp.stores.roster import Token
+from grounded_mcp.values import SaveReport, Space
+
+
+class Moving:
+    """``Portable``, ``Located`` and ``Roster`` over a database that is open."""
+
+    _database: Database
+    _analyzer: Analyzer
+    _clock: Callable[[], float]
+    _number: int
+
+    def carry(self, *, after: str = "", limit: int, vectors: bool = False) -> tuple[Carried, ...]:
+        return self._database.read(lambda db: portable.carry(db, after, limit, vectors=vectors))
+
+    def adopt(
+        self,
+        carried: Sequence[Carried],
+        *,
+        space: Space | None = None,
+        checkpoints: Mapping[str, str] | None = None,
+        bury: Collection[str] = (),
+    ) -> SaveReport:
+        if len(carried) > MAX_BATCH:
+            raise StoreError(f"{len(carried)} items are too many at once.", f"Adopt at most {MAX_BATCH}.")
+        records = [each.record for each in carried]
+        known = self._database.read(lambda db: writing.known_digests(db, [record.item.id for record in records]))
+        tokens = Tokens(self._analyzer.index)
+        tokens.prepare(records, known)
+        made = portable.pack(carried, space)
+
+        def work(db: Connection) -> SaveReport:
+            mark_derived(db, self._analyzer.fingerprint)
+            buckets = writing.buckets_of(db, records)
+            locked = writing.lock(db, self._number, (), (), records, buckets)
+            state = writing.Writing(db, Changes(), tokens, buckets, locked, self._clock())
+            report = portable.adopt(state, self._number, carried, space, made)
+            sources.note_checkpoints(db, checkpoints or {})
+            sources.bury(db, bury, self._clock())
+            state.changes.settle(db)
+            return report
+
+        return self._database.write(work)
+
+    def secrets(self) -> Mapping[str, bytes]:
+        return self._database.read(portable.secrets)
+
+    def adopt_secret(self, name: str, value: bytes) -> None:
+        self._database.write(lambda db: portable.set_secret(db, name, value))
+
+    def scopes_of(self, ids: Sequence[str]) -> Mapping[str, str]:
+        return self._database.read(lambda db: roster.scopes_of(db, ids))
+
+    def tokens(self) -> tuple[Token, ...]:
+        return self._database.read(roster.tokens)
+
+    def add_token(self, token: Token) -> bool:
+        return self._database.write(lambda db: roster.add(db, token))
+
+    def revoke_token(self, name: str, at: float) -> bool:
+        return self._database.write(lambda db: roster.revoke(db, name, at))
