@@ -56,6 +56,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "store.postgres.connect_timeout_s": (2, 600),
     "store.postgres.statement_timeout_s": (0.001, 86_400),
     "store.postgres.ef_search": (1, 1_000),
+    "store.postgres.index_memory_mb": (1, 1_000_000),
     "embedding.batch_size": (1, 4_096),
     "embedding.query_timeout_s": (0.001, math.inf),
     "recall.limit": (1, math.inf),

@@ -328,8 +328,10 @@ class PostgresStore(Moving):
         return RepairReport(found, self.check(), None)
 
     def maintain(self) -> None:
-        """Give free space back to the tables and look at what they hold, so that searches are planned well."""
+        """Give free space back to the tables, look at what they hold, so that searches are planned well, and make the
+        index of vectors if they are many."""
         self._database.alone(sql.MAINTAIN)
+        self._make_index()
 
     def _info(self, db: Connection, scopes: Collection[str] | None) -> StoreInfo:
         vectors = vectors_.count(db, scopes)

@@ -256,11 +256,13 @@ class Database:
     def alone(self, statement: str) -> None:
         """Run what cannot be in a transaction, however long it takes. Raises: StoreError."""
         with errors.translated(self.place), self._connection(self._options.postgres.pool_timeout_s) as db:
-            several(db, f"SET statement_timeout = 0; SET lock_timeout = {self._options.busy_timeout_ms}")
+            memory = f"SET maintenance_work_mem = '{self._options.postgres.index_memory_mb}MB'"
+            several(db, f"SET statement_timeout = 0; SET lock_timeout = {self._options.busy_timeout_ms}; {memory}")
             try:
                 several(db, statement)
             finally:
                 with suppress(psycopg.Error):
+                    several(db, "RESET ALL")
                     configure(self._options)(db)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from typing import Final, get_args
 from grounded_mcp.stores.portable import Carried
 from grounded_mcp.transfer import lines
 from grounded_mcp.transfer.exporting import Whole, all_items
-from grounded_mcp.values import Filter, Hit, Kind, Vector
+from grounded_mcp.values import Filter, Hit, Kind
 
 SAMPLE: Final = 25
 """Items by whose words and vectors both stores are asked."""
@@ -25,6 +25,8 @@ MOST_NAMED: Final = 1_000
 """Ids of differing items that are kept: beyond that only the difference is told."""
 CLOSE: Final = 1e-6
 """How far two engines' scores of one passage may be apart (R17)."""
+MISSED: Final = 2
+"""Of the ``DEEP`` nearest, how many one store may miss: beyond a size, both search vectors through an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +111,16 @@ def _counts(source: Whole, target: Whole) -> Iterator[tuple[str, tuple[int, int]
 
 def _answers_alike(source: Whole, target: Whole, asked: Carried, words: Words) -> bool:
     """Whether both stores find the same by an item's own words, and by its first vector."""
-    kinds = frozenset[Kind](get_args(Kind))
+    everything = Filter(frozenset[Kind](get_args(Kind)))
     terms = words(asked.record.passages[0].body[:ASKED])
-    pairs = [tuple(store.lexical(terms, Filter(kinds), DEEP) for store in (source, target))]
+    old, new = (_named(store, store.lexical(terms, everything, DEEP)) for store in (source, target))
+    if not _alike(old, new):
+        return False
     vector = next((each for each in asked.vectors.values() if each is not None), None)
-    if vector is not None:
-        pairs.append(tuple(_nearest(store, vector, kinds) for store in (source, target)))
-    return all(_alike(_named(source, old), _named(target, new)) for old, new in pairs)
-
-
-def _nearest(store: Whole, vector: Vector, kinds: frozenset[Kind]) -> tuple[Hit, ...]:
-    return store.nearest(vector, Filter(kinds), DEEP)
+    if vector is None:
+        return True
+    old, new = (_named(store, store.nearest(vector, everything, DEEP)) for store in (source, target))
+    return _alike(old, new) or _near(old, new)
 
 
 Named = list[tuple[float, str, int]]
@@ -129,6 +130,14 @@ def _named(store: Whole, hits: Iterable[Hit]) -> Named:
     hits = list(hits)
     found = store.fetch([hit.passage for hit in hits])
     return [(hit.score, found[hit.passage].item.id, found[hit.passage].passage.seq) for hit in hits]
+
+
+def _near(old: Named, new: Named) -> bool:
+    """Nearly the same passages, each with the same score."""
+    scores = [{(name, seq): score for score, name, seq in side} for side in (old, new)]
+    both = scores[0].keys() & scores[1].keys()
+    close = all(abs(scores[0][each] - scores[1][each]) <= CLOSE for each in both)
+    return close and len(both) >= DEEP - MISSED
 
 
 def _alike(old: Named, new: Named) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from grounded_mcp.stores.portable import Carried
 from grounded_mcp.stores.roster import Token
 from grounded_mcp.stores.sqlite import SqliteStore
 from grounded_mcp.text import Analyzer
+from grounded_mcp.transfer.moving import move
 from grounded_mcp.values import Clean, Evidence, Space
 
 Open = Callable[..., Any]
@@ -53,6 +56,27 @@ def test_what_is_carried_is_all_of_an_item(store: Any) -> None:
     assert carried["f2"].vectors == {0: unit(1, 0, 0, 0)}
     assert carried["doc_a.md"].vectors == {1: None}
     assert carried["doc_a.md"].state_at == 50.0
+
+
+@pytest.mark.parametrize(("missed", "same"), [(0, True), (2, True), (3, False)])
+def test_a_move_is_verified_although_an_index_misses_two_of_the_nearest(
+    other: Any, tmp_path: Path, missed: int, same: bool
+) -> None:
+    class Indexed(SqliteStore):
+        """Finds all but the second, third ... of the nearest, as an index may."""
+
+        def nearest(self, vector: Any, where: Any, k: int, *, space: Any = None) -> Any:
+            first, *rest = super().nearest(vector, where, k + missed, space=space)
+            return (first, *rest[missed:])
+
+    source = random.Random(5)
+    other.save([fact(f"f{n:02}", f"lever {n}") for n in range(40)])
+    for n in range(40):
+        embed(other, f"f{n:02}", unit(*(source.gauss(0, 1) for _ in range(4))))
+    with closing(Indexed(tmp_path / "moved.db", Analyzer())) as target:
+        verdict = move(other, target, str.split, 1.0).verdict
+    assert verdict.same is same
+    assert verdict.differing == ()
 
 
 def test_items_are_carried_page_by_page_and_without_vectors_unless_asked(store: Any) -> None:

@@ -396,6 +396,31 @@ def test_t23_beyond_a_size_an_index_answers_and_a_filter_still_acts_inside_the_s
     assert near(store, unit(1, 0, 0, 0, 0), EVERYTHING, 3) == ["b0"]
 
 
+def test_maintaining_makes_the_index_of_vectors_that_came_another_way_and_leaves_no_setting_behind(
+    postgres: Open,
+) -> None:
+    exact = postgres(postgres=PostgresOptions(exact_vectors=10_000))
+    exact.save([fact(f"a{n}", str(n), "project:a") for n in range(80)])
+    source, space = random.Random(3), Space("model-b", 16)
+    exact.set_vectors(space, {each.id: random_unit(source, 16) for each in exact.pending(100)})
+    exact.close()
+    store = postgres(postgres=PostgresOptions(exact_vectors=60, pool_size=1))
+    asked = (
+        "SELECT current_setting('lock_timeout'), current_setting('maintenance_work_mem'), to_regclass('embedded_hnsw')"
+    )
+
+    def state() -> tuple[Any, ...]:
+        found: tuple[Any, ...] = store._database.read(lambda db: db.execute(asked).fetchone())
+        return found
+
+    before = state()
+    assert before[2] is None
+    store.maintain()
+    assert state()[:2] == before[:2]
+    assert state()[2] is not None
+    assert len(store.nearest(random_unit(source, 16), where("project:a"), 70)) == 70
+
+
 def test_t42_case_61_what_was_forgotten_is_in_no_row_of_any_table(postgres: Open) -> None:
     store = postgres()
     store.save([fact("f1", "the zebra-lever is green"), fact("f2", "lever")])
