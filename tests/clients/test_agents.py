@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import site
 import subprocess
-import sys
+import sysconfig
+import venv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,10 +68,11 @@ class Person:
     home: Path
     project: Path
     env: Mapping[str, str]
+    command: Path
 
     def grounded(self, *args: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "grounded_mcp", *args],
+            [self.command, *args],
             cwd=self.project,
             env=dict(self.env),
             stdin=subprocess.DEVNULL,
@@ -82,17 +85,32 @@ class Person:
         return done.stdout
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command of an environment of its own over this repository: clients pass on no PYTHONPATH."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, symlinks=True)
+    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
+    around = "\n".join([str(REPOSITORY), *site.getsitepackages()])
+    Path(paths["purelib"], "here.pth").write_text(f"{around}\n", encoding="utf-8")
+    command = Path(paths["scripts"], "grounded-mcp")
+    run = "from grounded_mcp.__main__ import main\nmain()\n"
+    command.write_text(f"#!{paths['scripts']}/python\n{run}", encoding="utf-8")
+    command.chmod(0o755)
+    return command
+
+
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
+def person(tmp_path: Path, installed: Path) -> Person:
     home, project = tmp_path / "home", tmp_path / "quayside"
     (project / "docs").mkdir(parents=True)
     home.mkdir()
     (project / "docs/build.md").write_text(f"# Build\n\n{KNOWN}\n", encoding="utf-8")
-    kept = ("PATH", "LANG", "TERM", "TMPDIR", "PYTHONPATH")
+    kept = ("PATH", "LANG", "TERM", "TMPDIR")
     env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(home)}
     env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
-    made = Person(home, project, env)
-    made.grounded("sync")
+    made = Person(home, project, env, installed)
+    made.grounded("quickstart")
     made.grounded("remember", PINNED, "--pin")
     return made
 
