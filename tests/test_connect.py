@@ -17,7 +17,8 @@ import yaml
 
 from grounded_mcp.clients import jsonc, ledger
 from grounded_mcp.clients.changing import carry_out, connecting
-from grounded_mcp.clients.table import BY_NAME, CLIENTS, Machine, Program
+from grounded_mcp.clients.program import Program
+from grounded_mcp.clients.table import BY_NAME, CLIENTS, Machine
 from grounded_mcp.errors import ClientError
 from tests.conftest import REPOSITORY, Command
 
@@ -218,7 +219,7 @@ def test_each_client_is_given_what_it_needs(agents: Command, user: Path) -> None
 HOOKED = {
     "claude-code": (".claude/settings.json", "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"),
     "codex": (".codex/hooks.json", "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"),
-    "gemini": (".gemini/settings.json", "SessionStart BeforeAgent AfterAgent SessionEnd"),
+    "gemini": (".gemini/settings.json", "SessionStart BeforeAgent PreCompress AfterAgent SessionEnd"),
     "qwen": (".qwen/settings.json", "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"),
     "cursor": (".cursor/hooks.json", "sessionStart beforeSubmitPrompt preCompact stop sessionEnd"),
     "copilot": (
@@ -246,6 +247,35 @@ def test_hooks_name_the_event_the_client_and_the_data_directory(agents: Command,
         )
     if "mine" in SETTINGS.get(name, ""):
         assert "mine" in json.dumps(hooks), "the user's own hook stays"
+
+
+def test_on_request_a_message_asks_the_running_server_where_the_client_can(agents: Command, user: Path) -> None:
+    before = tree(user)
+    agents.json("connect", "claude-code", "codex", "gemini", "--yes")
+    agents.json("connect", "claude-code", "codex", "gemini", "--tool-hooks", "--yes")
+    for client, name in (("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")):
+        hooks = parsed(user / name)["hooks"]
+        asked = ("hook_event_name", "session_id", "cwd", "prompt")
+        assert hooks["UserPromptSubmit"] == [
+            {
+                "hooks": [
+                    {
+                        "type": "mcp_tool",
+                        "server": "grounded",
+                        "tool": "grounded_mcp_hook",
+                        "input": {**{each: f"${{{each}}}" for each in asked}, "client": client},
+                        "timeout": 3,
+                    }
+                ]
+            }
+        ]
+        assert {hooks[event][-1]["hooks"][0]["type"] for event in set(hooks) - {"UserPromptSubmit"}} == {"command"}
+    agents.json("disconnect", "codex", "--yes")
+    (user / ".claude/settings.json").write_bytes((user / ".claude/settings.json").read_bytes() + b"\n")
+    agents.json("disconnect", "--yes")
+    left = tree(user)
+    assert left.pop(".claude/settings.json") == before.pop(".claude/settings.json") + b"\n"
+    assert left == before
 
 
 def test_no_hooks_means_none_and_takes_those_of_an_earlier_connect_out(agents: Command, user: Path) -> None:
@@ -308,6 +338,27 @@ def test_an_unknown_client_is_refused_with_the_names_there_are(agents: Command, 
     done = agents("connect", name, "--yes")
     assert done.returncode == 1
     assert said in done.stderr
+
+
+def test_a_change_in_a_line_of_any_length_is_shown_whole(agents: Command, tmp_path: Path) -> None:
+    path = tmp_path / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"a": "x" * 5_000, "mcpServers": {}, "b": "y" * 5_000}), encoding="utf-8")
+    shown = agents("connect", "cursor", "--dry-run").stdout
+    gone, come = (line for line in shown.splitlines() if "mcpServers" in line and line[:4] in ("-… x", "+… x"))
+    assert gone == f'-… {"x" * 42}", "mcpServers": {{}}, "b": "{"y" * 51} …'
+    assert f'"env": {{"GROUNDED_HOME": "{agents.home}"}}' in come
+    assert len(come) < 1_000
+
+
+def test_connect_says_where_the_copies_are_and_what_to_do_next(agents: Command, user: Path) -> None:
+    done = agents("connect", "zed", "--yes").stdout
+    copies = agents.home / "clients" / "before"
+    assert f"the files as they were are in {copies}." in done
+    assert [each.read_text("utf-8") for each in copies.iterdir()] == [SETTINGS[".config/zed/settings.json"]]
+    assert "Nothing is remembered yet: run `grounded-mcp sync` in a project." in done
+    assert agents("remember", "Deploys go out on Tuesdays.").returncode == 0
+    assert "Nothing is remembered yet" not in agents("connect", "codex", "--yes").stdout
 
 
 def test_json_asks_nobody(agents: Command, user: Path) -> None:

@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp import Client, StdioServerParameters
 
 from grounded_mcp.assemble import open_memory
+from grounded_mcp.clients.program import HOOK_TOOL
 from grounded_mcp.config import load
 from grounded_mcp.faces.hooks import files
 from grounded_mcp.faces.hooks.dialects import DIALECTS
@@ -215,16 +218,23 @@ def test_after_a_compaction_the_brief_comes_again(agent: Agent) -> None:
 def test_after_a_compaction_that_is_not_told_of_again_it_comes_with_the_next_message(agent: Agent) -> None:
     agent.run("sessionStart", "copilot", payload("copilot", "", {}, agent.project))
     agent.run("preCompact", "copilot", payload("copilot", "", {}, agent.project))
-    sent = payload("copilot", "", {"prompt": "go on"}, agent.project)
-    assert agent.run("userPromptSubmitted", "copilot", sent) == ""  # the last brief is a moment ago
-    held = files.read(str(agent.home), "sessions", "s-1")
-    files.write(str(agent.home), "sessions", "s-1", value={**held, "briefed": held["briefed"] - 700})
     sent = payload("copilot", "", {"prompt": "go on with KB-41"}, agent.project)
     told = json.loads(agent.run("userPromptSubmitted", "copilot", sent))["additionalContext"]
     assert BRIEFED in told
     assert told.count(BROUGHT) == 1
     sent = payload("copilot", "", {"prompt": "and on"}, agent.project)
     assert agent.run("userPromptSubmitted", "copilot", sent) == ""
+
+
+def test_a_compaction_that_gemini_announces_before_every_message_is_none(agent: Agent) -> None:
+    def asked(prompt: str) -> str:
+        return agent.run("BeforeAgent", "gemini", payload("gemini", "BeforeAgent", {"prompt": prompt}, agent.project))
+
+    agent.run("SessionStart", "gemini", payload("gemini", "SessionStart", START, agent.project))
+    for trigger, told in (("auto", False), ("manual", True)):
+        sent = payload("gemini", "PreCompress", {"trigger": trigger}, agent.project)
+        assert agent.run("PreCompress", "gemini", sent) == "{}"
+        assert (BRIEFED in asked(f"go on, {trigger}")) == told
 
 
 def test_a_session_that_is_taken_up_again_keeps_its_brief(agent: Agent) -> None:
@@ -413,6 +423,56 @@ def test_old_sessions_are_forgotten(agent: Agent) -> None:
     os.utime(old, (time.time() - 8 * 86_400,) * 2)
     agent.says("SessionStart", source="startup", session_id="s-2")
     assert not old.exists()
+
+
+# --- by way of the server that runs -----------------------------------------------------------------------
+
+
+def called(agent: Agent, *calls: Json, before: Callable[[], object] = lambda: None) -> tuple[list[str], list[Any]]:
+    """The names of the tools that the server lists, and its answers to calls of the hook's tool."""
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "grounded_mcp"],
+        cwd=str(agent.project),
+        env=agent.environment(GROUNDED_HOME=str(agent.home), GROUNDED_EMBEDDING__PROVIDER="none"),
+    )
+
+    async def talk() -> tuple[list[str], list[Any]]:
+        async with Client(server) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            await client.call_tool("memory_status", {})
+            before()
+            return listed, [await client.call_tool(HOOK_TOOL, call) for call in calls]
+
+    return anyio.run(talk)
+
+
+def test_f5_a_hook_that_asks_the_running_server_gets_what_the_command_writes_and_no_model_sees_the_tool(
+    agent: Agent,
+) -> None:
+    sent = {"hook_event_name": "UserPromptSubmit", "cwd": str(agent.project), "prompt": "KB-41?"}
+    listed, answers = called(
+        agent,
+        {**sent, "client": "codex", "session_id": "s-2"},
+        {**sent, "client": "codex", "session_id": "s-2", "prompt": "KB-41 again"},
+        {**sent, "client": "codex", "session_id": "s-3", "prompt": "hello"},
+        {**sent, "client": "emacs", "session_id": "s-3"},
+    )
+    assert len(listed) == 8
+    assert HOOK_TOOL not in listed
+    assert [each.is_error for each in answers] == [False, False, False, True]
+    command = agent.says("UserPromptSubmit", client="codex", prompt="KB-41?", session_id="s-4")
+    assert BROUGHT in command
+    assert [each.content[0].text for each in answers[:3]] == [command, "", ""]
+    assert agent.says("UserPromptSubmit", prompt="and KB-41 once more", session_id="s-2") == "", "they share the view"
+    assert "there is no client 'emacs'; known are claude-code, " in answers[3].content[0].text
+
+
+def test_t43_a_hook_by_way_of_the_server_does_not_make_a_deleted_data_directory_again(agent: Agent) -> None:
+    sent = {"hook_event_name": "UserPromptSubmit", "client": "claude-code", "session_id": "s-2", "prompt": "KB-41?"}
+    _, (answer,) = called(agent, sent, before=lambda: shutil.rmtree(agent.home))
+    assert (answer.is_error, answer.content[0].text) == (False, "")
+    assert not agent.home.exists()
 
 
 # --- what it costs ----------------------------------------------------------------------------------------

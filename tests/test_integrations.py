@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from grounded_mcp import __version__
-from grounded_mcp.clients.table import CLAUDE_EVENTS, GEMINI_EVENTS
+from grounded_mcp.clients.hooks import CLAUDE_EVENTS, GEMINI_EVENTS, GEMINI_MATCHERS, tool_hook
 from tests.conftest import REPOSITORY
 
 FOLDER = REPOSITORY / "integrations"
@@ -73,9 +73,13 @@ def test_the_hooks_are_those_that_connect_installs(name: str, client: str, limit
     found = {}
     for event, ((group,),) in ((event, (groups,)) for event, groups in read(name)["hooks"].items()):
         (hook,) = group["hooks"]
+        assert client == "claude-code" or group["matcher"] == GEMINI_MATCHERS.get(event, "*")
+        found[event] = hook["timeout"]
+        if hook["type"] == "mcp_tool":
+            assert (event, hook) == ("UserPromptSubmit", tool_hook("claude-code", "plugin:grounded:memory"))
+            continue
         assert f"{' '.join(RUN)} hook {event} --client {client} " in hook["command"]
         assert "uvx --offline" in hook["command"], "a hook never downloads"
-        found[event] = hook["timeout"]
     assert found == dict(limits)
 
 
@@ -83,7 +87,7 @@ def test_a_hook_of_the_plugin_is_silent_where_uv_is_missing(tmp_path: Path) -> N
     shell = shutil.which("sh")
     assert shell is not None
     for groups in read("claude-code/plugins/grounded/hooks/hooks.json")["hooks"].values():
-        line = groups[0]["hooks"][0]["command"]
+        line = groups[0]["hooks"][0].get("command", "true")
         done = subprocess.run([shell, "-c", line], env={"PATH": str(tmp_path)}, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

@@ -6,7 +6,6 @@ held, so that whatever happens in between can be undone. Knows nothing about arg
 
 from __future__ import annotations
 
-import difflib
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,14 +16,13 @@ from typing import Literal
 from grounded_mcp.clients import files, ledger
 from grounded_mcp.clients.ledger import Ledger, Record
 from grounded_mcp.clients.merging import FormatName, entered, is_bare, left
+from grounded_mcp.clients.program import Program
+from grounded_mcp.clients.showing import difference
 from grounded_mcp.clients.splicing import OURS, Entry, Refused
-from grounded_mcp.clients.table import Client, Machine, Program
+from grounded_mcp.clients.table import Client, Machine
 from grounded_mcp.errors import ClientError
 
 Action = Literal["create", "change", "delete", "unchanged", "refused"]
-
-CONTEXT, MAX_LINE = 2, 200
-"""Lines around a shown difference, and characters of a line: some clients keep everything in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +45,7 @@ class Change:
 
     def diff(self) -> str:
         """The change as a unified difference, empty when there is none."""
-        old, new = ((each or b"").decode("utf-8", "replace").splitlines() for each in (self.before, self.after))
-        was, becomes = (str(self.path) if each is not None else "(none)" for each in (self.before, self.after))
-        lines = difflib.unified_diff(old, new, was, becomes, n=CONTEXT, lineterm="")
-        return "\n".join(line if len(line) <= MAX_LINE else line[:MAX_LINE] + " ..." for line in lines)
+        return difference(str(self.path), self.before, self.after)
 
     def agreed(self) -> tuple[object, ...]:
         """What somebody who was shown this has agreed to, whatever else becomes of the file in the meantime."""

@@ -68,7 +68,7 @@ def save(home: Path, records: Ledger) -> None:
     if not records:
         if held is not None:
             files.remove(path, over=held)
-        for folder in (home / FOLDER / "before", home / FOLDER, home):
+        for folder in (copies(home), home / FOLDER, home):
             with suppress(OSError):
                 folder.rmdir()
         return
@@ -77,9 +77,14 @@ def save(home: Path, records: Ledger) -> None:
     files.write(path, (json.dumps(data, indent=1) + "\n").encode(), over=held)
 
 
+def copies(home: Path) -> Path:
+    """The folder with what each file held before."""
+    return home / FOLDER / "before"
+
+
 def keep(home: Path, client: str, path: Path, content: bytes) -> str:
     """Copy what a file held before; the name of the copy. Raises: ClientError."""
-    folder = home / FOLDER / "before"
+    folder = copies(home)
     _folder(folder)
     name = f"{client}-{files.fingerprint(str(path).encode())[:8]}-{path.name.lstrip('.')}"
     files.write(folder / name, content, over=files.read(folder / name))
@@ -88,13 +93,13 @@ def keep(home: Path, client: str, path: Path, content: bytes) -> str:
 
 def kept(home: Path, record: Record) -> bytes | None:
     """What the file held before; None when it was not there, or the copy is gone."""
-    return files.read(home / FOLDER / "before" / record.before) if record.before else None
+    return files.read(copies(home) / record.before) if record.before else None
 
 
 def drop_copy(home: Path, record: Record) -> None:
     if record.before:
         with suppress(OSError):
-            (home / FOLDER / "before" / record.before).unlink()
+            (copies(home) / record.before).unlink()
 
 
 def _folder(folder: Path) -> None:

@@ -6,19 +6,16 @@ Paths, keys and what each client needs are those of the clients' own documentati
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from grounded_mcp.clients import hooks
 from grounded_mcp.clients.merging import FormatName
+from grounded_mcp.clients.program import NAME, Program
 from grounded_mcp.clients.splicing import Entry
-
-NAME = "grounded"
-"""What the server is called in every client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +27,6 @@ class Machine:
     platform: str
     search: str | None = None
     """The PATH to look for programs on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """How this installation is started: an absolute command, and the variables that it needs."""
-
-    command: tuple[str, ...]
-    env: Mapping[str, str]
-    windows: bool = False
-
-    def hook(self, event: str, client: str) -> str:
-        """The command line of a hook; it names the data directory, as clients may withhold variables."""
-        words = (*self.command, "hook", event, "--client", client, "--home", self.env["GROUNDED_HOME"])
-        return subprocess.list2cmdline(words) if self.windows else shlex.join(words)
 
 
 Where = Callable[[Machine], Path]
@@ -143,51 +126,6 @@ def _member(program: Program, *, keys: tuple[str, ...] = ("mcpServers",), **more
     return (Entry((*keys, NAME), _server(program, **more)),)
 
 
-def _grouped(program: Program, *, client: str, events: Mapping[str, float], **more: Any) -> tuple[Entry, ...]:
-    """Hooks as Claude Code has them: groups with a list of commands in each."""
-    return tuple(
-        Entry(
-            ("hooks", event),
-            {
-                **more.get("group", {}),
-                "hooks": [
-                    {
-                        "type": "command",
-                        "command": program.hook(event, client),
-                        **more.get("hook", {}),
-                        "timeout": limit,
-                    }
-                ],
-            },
-            "item",
-        )
-        for event, limit in events.items()
-    )
-
-
-def _listed(program: Program, *, events: Mapping[str, float], hook: Callable[[str, float], Any]) -> tuple[Entry, ...]:
-    """Hooks as Cursor and Copilot have them: a versioned file with a list for each event."""
-    del program
-    items = (Entry(("hooks", event), hook(event, limit), "item") for event, limit in events.items())
-    return (Entry(("version",), 1, "default"), *items)
-
-
-def _cursor_hooks(program: Program) -> tuple[Entry, ...]:
-    return _listed(
-        program,
-        events=CURSOR_EVENTS,
-        hook=lambda event, limit: {"command": program.hook(event, "cursor"), "timeout": limit},
-    )
-
-
-def _copilot_hooks(program: Program) -> tuple[Entry, ...]:
-    def hook(event: str, limit: float) -> dict[str, Any]:
-        line = program.hook(event, "copilot")
-        return {"type": "command", "bash": line, "powershell": f"& {line}", "timeoutSec": limit}
-
-    return _listed(program, events=COPILOT_EVENTS, hook=hook)
-
-
 def _opencode_entries(program: Program) -> tuple[Entry, ...]:
     value = {
         "type": "local",
@@ -215,14 +153,7 @@ START_MS = 20_000
 CALL_MS = 60_000
 """For one call; the longest, a recall while the model loads, is answered in 2 s."""
 
-# Each event and its limit in seconds. A prompt waits for the hook, the end of a session is given more.
-CLAUDE_EVENTS = {"SessionStart": 5, "UserPromptSubmit": 3, "PreCompact": 5, "Stop": 5, "SessionEnd": 10}
-GEMINI_EVENTS = {"SessionStart": 5_000, "BeforeAgent": 3_000, "AfterAgent": 5_000, "SessionEnd": 10_000}
-COPILOT_EVENTS = {"sessionStart": 5, "userPromptSubmitted": 3, "preCompact": 5, "agentStop": 5, "sessionEnd": 10}
-CURSOR_EVENTS = {"sessionStart": 5, "beforeSubmitPrompt": 3, "preCompact": 5, "stop": 5, "sessionEnd": 10}
-
 _CLAUDE_SERVER = partial(_member, first={"type": "stdio"}, timeout=CALL_MS, alwaysLoad=True)
-_CLAUDE_HOOKS = partial(_grouped, client="claude-code", events=CLAUDE_EVENTS)
 _CODEX_SERVER = partial(
     _member,
     keys=("mcp_servers",),
@@ -230,11 +161,6 @@ _CODEX_SERVER = partial(
     startup_timeout_sec=START_MS // 1000,
     tool_timeout_sec=CALL_MS // 1000,
 )
-_CODEX_HOOKS = partial(_grouped, client="codex", events=CLAUDE_EVENTS)
-_GEMINI_HOOKS = partial(
-    _grouped, client="gemini", events=GEMINI_EVENTS, group={"matcher": "*"}, hook={"name": "grounded"}
-)
-_QWEN_HOOKS = partial(_grouped, client="qwen", events=CLAUDE_EVENTS)
 _ZED_SERVER = partial(_member, keys=("context_servers",), first={"source": "custom"})
 _VSCODE_SERVER = partial(_member, keys=("servers",), first={"type": "stdio"})
 _COPILOT_SERVER = partial(_member, first={"type": "local"}, tools=["*"])
@@ -245,7 +171,7 @@ CLIENTS: tuple[Client, ...] = (
         "Claude Code",
         (
             SettingsFile(_claude_json, _CLAUDE_SERVER),
-            SettingsFile(_under(".claude", "settings.json", variable="CLAUDE_CONFIG_DIR"), _CLAUDE_HOOKS, hooks=True),
+            SettingsFile(_under(".claude", "settings.json", variable="CLAUDE_CONFIG_DIR"), hooks.claude, hooks=True),
         ),
         ("claude",),
         (_under(".claude", variable="CLAUDE_CONFIG_DIR"), _claude_json),
@@ -255,18 +181,19 @@ CLIENTS: tuple[Client, ...] = (
         "Codex",
         (
             SettingsFile(_under(".codex", "config.toml", variable="CODEX_HOME"), _CODEX_SERVER, "toml"),
-            SettingsFile(_under(".codex", "hooks.json", variable="CODEX_HOME"), _CODEX_HOOKS, hooks=True),
+            SettingsFile(_under(".codex", "hooks.json", variable="CODEX_HOME"), hooks.codex, hooks=True),
         ),
         ("codex",),
         (_under(".codex", variable="CODEX_HOME"),),
-        "Codex asks once whether to trust the hooks.",
+        "Codex asks once whether to trust the hooks. It waits for the server and does not start without it: run "
+        "`grounded-mcp disconnect` before you uninstall this.",
     ),
     Client(
         "gemini",
         "Gemini CLI",
         (
             SettingsFile(_gemini("settings.json"), partial(_member, timeout=CALL_MS)),
-            SettingsFile(_gemini("settings.json"), _GEMINI_HOOKS, hooks=True),
+            SettingsFile(_gemini("settings.json"), hooks.gemini, hooks=True),
         ),
         ("gemini",),
         (_gemini(""),),
@@ -284,7 +211,7 @@ CLIENTS: tuple[Client, ...] = (
         "Cursor",
         (
             SettingsFile(_under(".cursor", "mcp.json"), _member),
-            SettingsFile(_under(".cursor", "hooks.json"), _cursor_hooks, hooks=True),
+            SettingsFile(_under(".cursor", "hooks.json"), hooks.cursor, hooks=True),
         ),
         ("cursor", "cursor-agent"),
         (_under(".cursor"), _applications("Cursor")),
@@ -302,9 +229,7 @@ CLIENTS: tuple[Client, ...] = (
         "Copilot CLI",
         (
             SettingsFile(_under(".copilot", "mcp-config.json", variable="COPILOT_HOME"), _COPILOT_SERVER),
-            SettingsFile(
-                _under(".copilot", "hooks/grounded.json", variable="COPILOT_HOME"), _copilot_hooks, hooks=True
-            ),
+            SettingsFile(_under(".copilot", "hooks/grounded.json", variable="COPILOT_HOME"), hooks.copilot, hooks=True),
         ),
         ("copilot",),
         (_under(".copilot", variable="COPILOT_HOME"),),
@@ -317,7 +242,7 @@ CLIENTS: tuple[Client, ...] = (
                 _under(".qwen", "settings.json", variable="QWEN_HOME"),
                 partial(_member, timeout=CALL_MS, alwaysLoadTools=True),
             ),
-            SettingsFile(_under(".qwen", "settings.json", variable="QWEN_HOME"), _QWEN_HOOKS, hooks=True),
+            SettingsFile(_under(".qwen", "settings.json", variable="QWEN_HOME"), hooks.qwen, hooks=True),
         ),
         ("qwen",),
         (_under(".qwen", variable="QWEN_HOME"),),

@@ -18,13 +18,19 @@ from grounded_mcp.errors import ClientError, InputError
 if TYPE_CHECKING:
     from grounded_mcp.clients.changing import Change
     from grounded_mcp.clients.merging import FormatName
+    from grounded_mcp.clients.program import Program
     from grounded_mcp.clients.purging import Purge
     from grounded_mcp.clients.splicing import Entry
-    from grounded_mcp.clients.table import Client, Machine, Program
+    from grounded_mcp.clients.table import Client, Machine
     from grounded_mcp.config import Places
 
 CONNECT = "enter this server and its hooks into the settings of the coding agents on this machine, once you agree"
 DISCONNECT = "take out again what connect put in, and nothing else"
+
+TOOL_HOOKS = (
+    "at a message, have Claude Code and Codex ask the running server instead of starting a program; versions that do "
+    "not know such hooks drop the whole file they are in (known: Claude Code 2.1.332, Codex 0.171)"
+)
 
 Say = Callable[[str], None]
 Plan = Callable[[], "list[Change]"]
@@ -36,6 +42,7 @@ _CACHES = frozenset({"archive-v0", "environments-v2"})
 def connect_arguments(verb: argparse.ArgumentParser) -> None:
     _shared_arguments(verb)
     verb.add_argument("--no-hooks", action="store_true", help="only the server, no hooks")
+    verb.add_argument("--tool-hooks", action="store_true", help=TOOL_HOOKS)
     verb.add_argument("--print", action="store_true", help="print what belongs into the settings, to paste it by hand")
 
 
@@ -55,7 +62,7 @@ def connect(args: argparse.Namespace, places: Places, say: Say) -> int:
     from grounded_mcp.clients import changing, ledger
     from grounded_mcp.clients.table import CLIENTS
 
-    machine, program = _machine(places), _program(places)
+    machine, program = _machine(places), _program(places, tool_hooks=args.tool_hooks)
     if args.print:
         return _print(args, machine, program, say)
     chosen = _named(args.client) or [each for each in CLIENTS if changing.found(each, machine)]
@@ -73,13 +80,23 @@ def connect(args: argparse.Namespace, places: Places, say: Say) -> int:
 
     notes = [_TEMPORARY] if _CACHES & set(Path(sys.executable).parts) else []
     notes += [f"{each.title}: {each.note}" for each in chosen if each.note]
-    done = "Restart the clients. `grounded-mcp disconnect` undoes this."
+    done = (
+        f"Restart the clients. `grounded-mcp disconnect` undoes this; the files as they were are in {_copies(places)}."
+    )
+    done += _EMPTY if "://" not in places.store and not Path(places.store).expanduser().exists() else ""
     return _run(args, places, plan, say, _Account(plan(), notes), done)
 
 
+_EMPTY = "\nNothing is remembered yet: run `grounded-mcp sync` in a project. The server itself reads no files."
 _TEMPORARY = (
     "This runs from uv's cache, which may be emptied: `uv tool install grounded-memory-mcp`, then connect with it."
 )
+
+
+def _copies(places: Places) -> Path:
+    from grounded_mcp.clients import ledger
+
+    return ledger.copies(places.home)
 
 
 def disconnect(args: argparse.Namespace, places: Places, say: Say) -> int:
@@ -197,9 +214,9 @@ def _machine(places: Places) -> Machine:
     return Machine(places.user, places.agents, sys.platform, (places.environment or {}).get("PATH"))
 
 
-def _program(places: Places) -> Program:
+def _program(places: Places, *, tool_hooks: bool = False) -> Program:
     """This installation: the command beside the running interpreter, or the interpreter itself."""
-    from grounded_mcp.clients.table import Program
+    from grounded_mcp.clients.program import Program
 
     python = Path(sys.executable).absolute()
     script = python.with_name("grounded-mcp.exe" if sys.platform == "win32" else "grounded-mcp")
@@ -207,7 +224,7 @@ def _program(places: Places) -> Program:
     given = places.environment or {}
     files = {name: given.get(name, "") for name in ("GROUNDED_CONFIG", "GROUNDED_STORE")}
     kept = {name: str(Path(value).expanduser().absolute()) for name, value in files.items() if _is_path(value)}
-    return Program(command, {"GROUNDED_HOME": str(places.home.absolute()), **kept}, sys.platform == "win32")
+    return Program(command, {"GROUNDED_HOME": str(places.home.absolute()), **kept}, sys.platform == "win32", tool_hooks)
 
 
 def _is_path(value: str) -> bool:

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from grounded_mcp import __version__
+from grounded_mcp.clients.program import HOOK_TOOL
 from grounded_mcp.errors import GroundedError
 from grounded_mcp.faces import completing, prompts, resources
 from grounded_mcp.faces.answering import Context, Desk, answer, attended, told
@@ -49,14 +50,15 @@ def build(
     *,
     whose: Callable[[Context], Opening] | None = None,
     meter: Meter | None = None,
+    hooks: bool = False,
 ) -> Server[Any]:
     """The protocol server over a memory that is opened when first needed: ``whose`` gives it for a request, else it is
-    always ``opening``.
+    always ``opening``. ``hooks``: whether it answers them, too.
 
     Connecting and listing touch neither the store nor a model.
     """
     desk, callers = Desk(opening, options, view), Callers(options.session_idle_seconds)
-    on = Handlers(desk, callers, _listing(), whose or (lambda _: opening), meter)
+    on = Handlers(desk, callers, _listing(), whose or (lambda _: opening), meter, hooks)
     server: Server[Any] = Server(
         "grounded-mcp",
         version=__version__,
@@ -84,12 +86,17 @@ class Handlers:
     tools: types.ListToolsResult
     whose: Callable[[Context], Opening]
     meter: Meter | None
+    hooks: bool
 
     async def list_tools(self, context: Context, _params: object) -> types.ListToolsResult:
         self.whose(context).meet(self.callers.of(context))
         return self.tools
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if self.hooks and params.name == HOOK_TOOL:
+            from grounded_mcp.faces.hooks import tool
+
+            return await attended(context, functools.partial(tool.answered, params.arguments or {}))
         return await self._answer(context, params.name, params.arguments, _TOOLS)
 
     async def list_resources(self, _context: Context, _params: object) -> types.ListResourcesResult:

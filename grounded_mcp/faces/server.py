@@ -73,7 +73,8 @@ def _run(wire: Wire | None, lifetime: Lifetime, options: ServerOptions, load: Ca
 
         from grounded_mcp.faces import stdio
 
-        anyio.run(stdio.serve, build(team.owner, options, view), wire, lifetime, options.max_line_bytes)
+        server = build(team.owner, options, view, hooks=True)
+        anyio.run(stdio.serve, server, wire, lifetime, options.max_line_bytes)
     else:
         from grounded_mcp.faces import http
         from grounded_mcp.faces.metrics import Meter

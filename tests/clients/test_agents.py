@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import site
 import subprocess
 import sysconfig
@@ -105,6 +106,7 @@ def person(tmp_path: Path, installed: Path) -> Person:
     home, project = tmp_path / "home", tmp_path / "quayside"
     (project / "docs").mkdir(parents=True)
     home.mkdir()
+    (project / "README.md").write_text("# Quayside\n\nA harbour.\n", encoding="utf-8")
     (project / "docs/build.md").write_text(f"# Build\n\n{KNOWN}\n", encoding="utf-8")
     kept = ("PATH", "LANG", "TERM", "TMPDIR")
     env = {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(home)}
@@ -135,8 +137,8 @@ def configure(person: Person, client: str, url: str) -> Path | None:
     return path
 
 
-def loop(agents: Packages, person: Person, client: str, script: Model) -> str:
-    name, *args = RUNS[client]
+def loop(agents: Packages, person: Person, client: str, script: Model, question: str = QUESTION, *more: str) -> str:
+    name, *args = (question if each == QUESTION else each for each in (*RUNS[client], *more))
     env = {**person.env, **at(script.url)}
     done = agents.run(name, *args, env=env, cwd=person.project, seconds=240)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -159,9 +161,69 @@ def test_f1_f5_an_agent_that_was_connected_is_briefed_and_recalls(
     told = script.seen("When a person states a rule, decision or lasting fact")
     assert min(told) < answered, "the server's instructions reached the model"
 
+    if client in HOOKED:
+        heard = person.grounded("recall", QUESTION, "--source", "session")
+        assert QUESTION not in heard
+        person.grounded("sync", "--sessions")
+        assert QUESTION in person.grounded("recall", QUESTION, "--source", "session"), "the session was queued"
+    person.grounded("disconnect", "--yes")
+    mentions = [each for each in person.home.rglob("*") if each.suffix in (".json", ".toml") and ours(each)]
+    assert mentions == [], "a client that rewrote its settings meanwhile is disconnected, too"
+
+
+def ours(path: Path) -> bool:
+    return path.is_file() and path.name in SETTINGS and b"grounded" in path.read_bytes()
+
+
+SETTINGS = {"settings.json", ".claude.json", "config.toml", "hooks.json", "opencode.json"}
+
+NAMING = "What was KB-41 about?"
+LESSON = "KB-41 was caused by the tide table."
+
+
+@pytest.mark.parametrize(
+    ("client", "how"),
+    [(client, ()) for client in HOOKED] + [(client, ("--tool-hooks",)) for client in ("claude-code", "codex")],
+)
+def test_f5_a_message_brings_a_real_agent_what_it_names(
+    agents: Packages, person: Person, client: str, how: tuple[str, ...]
+) -> None:
+    person.grounded("learn", LESSON)
+    with model("ground_recall", query="ninja") as script:
+        configure(person, client, script.url)
+        person.grounded("connect", client, "--yes", *how)
+        loop(agents, person, client, script, NAMING)
+    told = script.seen("Remembered about what this message names.")
+    assert told, "the hook's answer reached the model"
+    assert min(told) < script.calls()[0]
+
+
+def test_f5_the_plugin_asks_its_own_server_at_a_message(agents: Packages, person: Person, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    shutil.copytree(REPOSITORY / "integrations/claude-code/plugins/grounded", plugin)
+    entry = json.loads((plugin / ".mcp.json").read_text(encoding="utf-8"))
+    entry["mcpServers"]["memory"] |= {"command": str(person.command), "args": []}  # this version is on no index yet
+    (plugin / ".mcp.json").write_text(json.dumps(entry), encoding="utf-8")
+    person.grounded("learn", LESSON)
+    with model("ground_recall", query="ninja") as script:
+        loop(agents, person, "claude-code", script, NAMING, "--plugin-dir", str(plugin))
+    assert script.seen("Remembered about what this message names.")
+
+
+def test_f5_claude_code_is_briefed_again_after_a_compaction(agents: Packages, person: Person) -> None:
+    more = ("--output-format", "json")
+    with model("ground_recall", query="ninja") as script:
+        person.grounded("connect", "claude-code", "--yes")
+        session = json.loads(loop(agents, person, "claude-code", script, QUESTION, *more))["session_id"]
+        loop(agents, person, "claude-code", script, "/compact", "--resume", session)
+        before = len(script.requests)
+        loop(agents, person, "claude-code", script, "Go on.", "--resume", session)
+    assert before in script.seen(PINNED), "the brief came again"
+    assert before not in script.seen(QUESTION), "what was said before is gone"
+
 
 @pytest.mark.parametrize("client", CONFIGURED)
-def test_case_36_disconnect_leaves_a_clients_settings_as_they_were(person: Person, client: str) -> None:
+def test_case_64_disconnect_leaves_a_clients_settings_as_they_were(person: Person, client: str) -> None:
     path = configure(person, client, "http://127.0.0.1:9")
     assert path is not None
     before = path.read_bytes()

@@ -38,6 +38,7 @@ SESSION = ("session_id", "sessionId", "conversation_id", "conversationId")
 FOLDER = ("cwd", "workspace_roots", "workspaceRoots")
 PROMPT = ("prompt",)
 SOURCE = ("source",)
+TRIGGER = ("trigger",)
 TRANSCRIPTS = ("agent_transcript_path", "transcript_path", "transcriptPath")
 EVENT = ("hook_event_name", "hookEventName")
 
@@ -51,7 +52,8 @@ class Dialect(NamedTuple):
     ``keys``: where the context goes, each a way of keys into the answer; a way that begins with ``hookSpecificOutput``
     has the event's name beside it. ``beside``: what else an answer to a kind must hold. ``silence``: what is written
     where there is nothing to say. ``folders``: variables that name the project's folder. ``agent``: whose transcripts
-    they are, for ``ingest.transcripts``; empty where none are read.
+    they are, for ``ingest.transcripts``; empty where none are read. ``untrue``: triggers with which a compaction is
+    announced that mostly does not come.
     """
 
     agent: str
@@ -60,6 +62,7 @@ class Dialect(NamedTuple):
     beside: Mapping[Kind, Mapping[str, Any]] = {}
     silence: Mapping[Kind, str] = {}
     folders: tuple[str, ...] = ()
+    untrue: tuple[str, ...] = ()
 
 
 _CLAUDE: Mapping[Kind, str] = {"start": "SessionStart", "prompt": "UserPromptSubmit"}
@@ -74,6 +77,7 @@ DIALECTS: Mapping[str, Dialect] = {
         {"start": "SessionStart", "prompt": "BeforeAgent"},
         silence={"start": "{}", "prompt": "{}", "compact": "{}", "end": "{}"},
         folders=("GEMINI_PROJECT_DIR",),
+        untrue=("auto",),  # before every message, whether the history is long enough to be compressed or not
     ),
     "copilot": Dialect(
         "copilot",
@@ -100,7 +104,8 @@ DIALECTS: Mapping[str, Dialect] = {
         folders=("CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     ),
 }
-
+NAMES = tuple(name for name in DIALECTS if " " not in name)
+"""What ``--client`` takes."""
 
 # A hook that was connected for one client can be run by another, which reads that one's settings. It shows by a key
 # that the first never sends: (client, key, whose dialect it is then).

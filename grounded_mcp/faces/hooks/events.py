@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 TWICE_S = 10.0
 """An event that comes again within so long is the same one, from a client that runs another one's hooks, too."""
-AGAIN_S = 600.0
-"""A brief comes again with a prompt only so long after the last one: some clients compact often."""
 MAX_SEEN = 500
 
 
@@ -99,7 +97,7 @@ def _prompt(call: Call, in_force: Settings, now: float) -> str:
     message, view = dialects.text_of(call.sent, dialects.PROMPT), _view(call)
     if "prompt" not in call.dialect.context:
         return ""
-    again = view.compacted and now - view.briefed >= AGAIN_S
+    again = view.compacted
     parts, seen = [], list(view.seen)
     if again:
         made, text = make_brief(call.home, call.folder, in_force, now, part=2)
@@ -108,12 +106,13 @@ def _prompt(call: Call, in_force: Settings, now: float) -> str:
     told, ids = make_mentions(call.home, call.folder, in_force, now, message, seen, part=1 + again)
     parts += [told] if told else []
     if parts or again:
-        briefed = now if again else view.briefed
-        _look_at(call, View((*seen, *ids)[-MAX_SEEN:], briefed, view.compacted and not again))
+        _look_at(call, View((*seen, *ids)[-MAX_SEEN:], now if again else view.briefed))
     return "\n\n".join(parts)
 
 
 def _compact(call: Call, _: Settings, now: float) -> str:
+    if dialects.text_of(call.sent, dialects.TRIGGER) in call.dialect.untrue:
+        return ""
     _look_at(call, View((), _view(call).briefed or now, compacted=True))
     return ""
 

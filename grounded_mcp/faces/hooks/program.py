@@ -47,7 +47,7 @@ def respond(argv: Sequence[str], read: Callable[[], bytes], extend: Extend = lam
     event, client, home = _arguments(argv)
     kind, dialect = dialects.kind_of(event), dialects.DIALECTS.get(client)
     if dialect is None:
-        raise ValueError(f"there is no client {client!r}; known are {', '.join(dialects.DIALECTS)}. {USAGE}")
+        raise ValueError(f"there is no client {client!r}; known are {', '.join(dialects.NAMES)}. {USAGE}")
     if kind is None:
         return b""
     sent = _read(read)
