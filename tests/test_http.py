@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -244,6 +245,36 @@ def test_case_47_sessions_are_capped_and_unknown_ones_are_not_found(guarded: Ser
     for number in range(50):
         assert post(guarded, Authorization=bearer, Mcp_Session_Id=f"guess-{number}") == 404
     assert status(guarded, "/healthz") == 200
+
+
+def test_case_52_a_session_is_no_way_around_the_token_and_ends_when_it_is_ended(tmp_path: Path) -> None:
+    initialize = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": serving.INITIALIZE})
+    bearer = f"Bearer {TOKEN}"
+    with serving.http(tmp_path, server__token=TOKEN) as (process, port):
+        server = Server(process, port, tmp_path / "log")
+        session, other = (opened(server, initialize, bearer) for _ in range(2))
+        assert session != other
+        assert re.fullmatch(r"[0-9a-f]{32}", session)
+        for wrong in ("Bearer other", "", f"Basic {TOKEN}"):
+            for method in ("POST", "GET", "DELETE"):
+                assert status(server, "/mcp", method, PING, Authorization=wrong, Mcp_Session_Id=session) == 401
+        assert post(server, Authorization=bearer, Mcp_Session_Id=session) == 200
+        assert status(server, "/mcp", "DELETE", Authorization=bearer, Mcp_Session_Id=session) == 200
+        assert post(server, Authorization=bearer, Mcp_Session_Id=session) == 404
+        assert post(server, Authorization=bearer, Mcp_Session_Id=other) == 200
+
+
+def opened(server: Server, initialize: str, bearer: str) -> str:
+    """The id of a new session."""
+    named = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=serving.WAIT)
+    try:
+        connection.request("POST", "/mcp", initialize, {**named, "Authorization": bearer})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.headers["Mcp-Session-Id"]
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])

@@ -112,3 +112,9 @@ def test_the_registry_entry_keeps_the_registrys_limits() -> None:
     assert 1 <= len(server["description"]) <= 100
     assert server["packages"][0]["transport"] == {"type": "stdio"}
     assert "latest" not in json.dumps(server["packages"])
+
+
+def test_the_registry_finds_its_name_for_us_in_the_readme_once_there_is_an_owner() -> None:
+    name = read("registry/server.json")["name"]
+    lines = re.findall(r"<!-- mcp-name: (\S+) -->", (REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    assert lines == ([] if "OWNER" in name else [name])
