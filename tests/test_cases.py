@@ -403,6 +403,26 @@ def test_case_55_the_whole_first_run_attempts_no_connection_and_leaves_nothing_i
     assert len(log.read_text(encoding="utf-8").splitlines()) > 3, "an attempt would have been seen"
 
 
+def test_t43_case_55_connecting_saving_recalling_and_hooks_attempt_no_connection(
+    command: Command, offline: dict[str, str], tmp_path: Path
+) -> None:
+    env = {name: value for name, value in offline.items() if name != "HOME"}
+    (command.home.parent / ".codex").mkdir()
+    told = "The lock at KB-41 opens at high tide."
+    for verb in (("connect", "codex", "--yes"), ("remember", told, "--pin"), ("recall", "lock"), ("status",)):
+        assert command(*verb, env=env).returncode == 0
+    hooks = json.loads((command.home.parent / ".codex/hooks.json").read_text(encoding="utf-8"))["hooks"]
+    sent = {"session_id": "s", "cwd": str(command.cwd), "source": "startup", "prompt": "KB-41", "transcript_path": "/t"}
+    answers = []
+    for event in hooks:
+        done = command("hook", event, "--client", "codex", stdin=json.dumps(sent), env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+        answers.append(done.stdout)
+    assert told in answers[0]
+    log = (tmp_path / "network.log").read_text(encoding="utf-8").splitlines()
+    assert log == ["started"] * (4 + len(hooks))
+
+
 # --- what a search finds (T14-T19, T22, 4, 15, 19) --------------------------------------------------------
 
 LITERALS = (

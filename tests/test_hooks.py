@@ -26,7 +26,7 @@ from grounded_mcp.clients.program import HOOK_TOOL
 from grounded_mcp.config import load
 from grounded_mcp.faces.hooks import files
 from grounded_mcp.faces.hooks.dialects import DIALECTS
-from grounded_mcp.faces.hooks.importing import drain
+from grounded_mcp.faces.hooks.importing import drain, drain_in_background
 from grounded_mcp.faces.hooks.program import respond
 from grounded_mcp.measure import estimate_tokens
 from grounded_mcp.memory import Memory
@@ -262,6 +262,30 @@ def test_the_end_of_a_turn_queues_the_transcript_and_a_later_process_imports_it(
     assert found is not None
     assert found.item.kind == "session"
     assert drain(memory, str(agent.home)) == 0
+    memory.close()
+
+
+def test_a_server_that_runs_on_imports_what_is_queued_later_once_it_is_quiet(agent: Agent, tmp_path: Path) -> None:
+    memory = agent.memory()
+    drain_in_background(memory, str(agent.home), quiet_s=0.05)
+    talk = Talk(str(agent.project)).ask("Why does the ferry skip Sundays?").say("SKIPPED held it by mistake.")
+    agent.says("Stop", transcript_path=str(talk.write(tmp_path / "elsewhere")))
+    until = time.monotonic() + 20
+    while list(files.names(str(agent.home), "queue")) and time.monotonic() < until:
+        time.sleep(0.02)
+    found = memory.recall("ferry Sundays").candidates[0].found
+    assert found is not None
+    assert found.item.kind == "session"
+    memory.close()
+
+
+def test_a_session_that_goes_on_waits_in_the_queue_of_a_server_that_runs(agent: Agent, tmp_path: Path) -> None:
+    talk = Talk(str(agent.project)).ask("Why does the ferry skip Sundays?").say("SKIPPED held it by mistake.")
+    agent.says("Stop", transcript_path=str(talk.write(tmp_path / "elsewhere")))
+    memory = agent.memory()
+    assert drain(memory, str(agent.home), before=time.time() - 60) == 0
+    assert len(list(files.names(str(agent.home), "queue"))) == 1
+    assert drain(memory, str(agent.home), before=time.time() + 1) == 1
     memory.close()
 
 
