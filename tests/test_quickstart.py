@@ -44,3 +44,16 @@ def test_a_named_folder_is_asked_with_its_own_settings_whatever_project_the_call
     assert "opens at seven" in done.stdout
     assert "opens at nine" not in done.stdout
     assert (project.parent / "memory" / "memory.db").is_file()
+
+
+def test_a_folder_whose_texts_are_one_level_down_is_a_project_and_a_home_folder_is_not(
+    command: Command, project: Path
+) -> None:
+    (project / "docs").mkdir()
+    (project / "docs" / "quay.md").write_text("# Quay\n\nThe berth opens at nine.\n", encoding="utf-8")
+    asked = ("quickstart", "--ask", "When does the berth open?")
+    done = command(*asked, env=HASHING)
+    assert "opens at nine" in done.stdout
+    done = command(*asked, env=HASHING | {"HOME": str(project), "USERPROFILE": str(project)})
+    assert "using a small bundled example" in done.stdout
+    assert "opens at nine" not in done.stdout

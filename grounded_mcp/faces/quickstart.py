@@ -28,6 +28,8 @@ EXAMPLE = Path(__file__).parent.parent / "example"
 EXAMPLE_KEY = "harbour"
 EXAMPLE_QUESTION = "How do I roll back a bad release in production?"
 MODEL_WAIT_S = 60.0
+TEXTS = (".md", ".mdx", ".rst", ".txt", ".adoc", ".py", ".js", ".ts", ".go", ".rs", ".java", ".rb", ".toml", ".json")
+"""Names that end so are a sign of a project."""
 VECTOR_BUDGET_S = 300.0
 """The longest quickstart spends on vectors; a running server makes the rest in the background."""
 
@@ -62,28 +64,16 @@ def _subject(settings: Settings, path: Path) -> Iterator[tuple[Settings, Path, b
 
 
 def _has_documents(folder: Path) -> bool:
-    """Whether there is anything to index: a repository, or a text at the top of the folder."""
+    """Whether there is anything to index: a repository, or a text in the folder or in one right below.
+
+    A home folder has such texts, too, and is nobody's project; nor is a folder above one.
+    """
     if not folder.is_dir():
         raise GroundedError(f"{terminal.plain(str(folder))} is not a folder.", "Name a folder of your project.")
     if any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return True
-    texts = {
-        ".md",
-        ".mdx",
-        ".rst",
-        ".txt",
-        ".adoc",
-        ".py",
-        ".js",
-        ".ts",
-        ".go",
-        ".rs",
-        ".java",
-        ".rb",
-        ".toml",
-        ".json",
-    }
-    return any(child.suffix.lower() in texts and child.is_file() for child in folder.iterdir())
+    depths = ("*",) if Path.home().is_relative_to(folder) else ("*", "[!.]*/*")
+    return any(child.suffix.lower() in TEXTS and child.is_file() for depth in depths for child in folder.glob(depth))
 
 
 def _index(settings: Settings, folder: Path) -> str:
