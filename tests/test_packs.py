@@ -497,7 +497,7 @@ def test_c5_a_good_answer_leaves_the_archive_alone_and_says_so(archived: Callabl
 def test_c5_the_archive_is_searched_without_vectors_without_a_good_answer_and_when_asked(
     archived: Callable[..., Asker], provider: str, task: str, detail: str, why: str
 ) -> None:
-    config = "[pack.settled]\nleast = 0.0\nwords = 0.0\n"  # what is far is shown, too
+    config = "[pack.settled]\nnamed = 0.0\nunnamed = 0.0\n"  # what is far is shown, too
     made = pack(archived(provider, config), task, detail=detail)
     assert made["meta"]["archive"] == why
     assert from_archive(made) == ["session"]

@@ -73,7 +73,7 @@ def make(query: Query, read: Read, means: Means, id: str, *, per_bucket: int, fu
     archive = _archive(found, full, means.options)
     kept = [each for each in found.candidates if archive or not _archived(each)]
     items = [_item(each, found, means) for each in kept]
-    if not settled(items, found, means.options.settled):
+    if not settled(items, found, means.options.settled, means.ports.analyzer.index):
         return Pack(query.text, read, found, {}, archive=archive, left_out=_counted(not_near_enough=len(items)))
     sections = _sections(items, read, means.options)
     shown = {name: tuple(items[:per_bucket]) for name, items in sections.items() if items}

@@ -1,26 +1,43 @@
 """Does anything that was found bear on the task at all? A pack of what is merely nearest would be taken for an answer.
 
-Everything has a nearest passage. What tells an answer from it is how near that is, and whether the task's own words are
-in it: of the things that it names (files, paths, identifiers) at least one. Pure; knows nothing about sections.
+Everything has a nearest passage, and every long question shares some words with it. What tells an answer is how near
+it is, and whether it holds the words that are rare among all that was found: for a passage, the cosine similarity plus
+half its share of the task's words, each word weighed by its rarity. A word that is in the file's own path counts twice:
+the project itself chose to call it so. A task that names things (files, paths, identifiers) needs one of them to be
+there, and then less of the rest. Both bars were set on tasks of four repositories, see bench/LOG.md. Pure; knows
+nothing about sections.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grounded_mcp.packing import PackItem
 from grounded_mcp.values import Recall
 
+POOL = 40
+"""Where fewer passages were found, the others count as holding none of the words: in a small memory, where every
+passage is about the task, its words would be common."""
+
+Index = Callable[[str], Iterable[str]]
+"""The index tokens of a text: ``text.Analyzer.index``."""
+
+Asked = Mapping[frozenset[str], float]
+"""The words of a task, each as its index terms, with what it weighs."""
+
 
 @dataclass(frozen=True, slots=True)
 class SettledOptions:
-    """[pack.settled]: similarity that is enough by itself, and the least that is enough with this part of the words."""
+    """[pack.settled]: what is enough of cosine + half the share of the words, for a task that names what is there
+    (``named``) and for one that names nothing (``unnamed``); and the cosine that counts where only words were
+    searched (``unknown``)."""
 
-    similarity: float
-    least: float
-    words: float
+    named: float
+    unnamed: float
+    unknown: float
 
 
 _NAMED = re.compile(r"\w[/._]\w|[a-z][A-Z]|\w_\w")
@@ -30,11 +47,19 @@ _SUFFIX = re.compile(
 )
 
 
-def settled(items: Sequence[PackItem], found: Recall, options: SettledOptions) -> bool:
+def settled(items: Sequence[PackItem], found: Recall, options: SettledOptions, index: Index) -> bool:
     """Whether a pack has anything to stand on. A task that is a time and nothing else needs something of that time."""
     if found.rankings and all(ranking.lane == "temporal" for ranking in found.rankings):
         return any(_of_the_time(item, found) for item in items)
-    return _names_something(items, found) and any(_bears(item, found, options) for item in items)
+    named = [set(_forms(terms)) for surface, terms in found.words if _NAMED.search(surface)]
+    held = {token for item in items for token in _tokens(item)}
+    if named and all(held.isdisjoint(forms) for forms in named):
+        return False
+    asked = _weighed(items, found)
+    enough = options.named if named else options.unnamed
+    if found.mode == "lexical":
+        return any(options.unknown + _share(item, asked, index) / 2 >= enough for item in items)
+    return any(_cosine(item) + _share(item, asked, index) / 2 >= enough for item in items)
 
 
 def _of_the_time(item: PackItem, found: Recall) -> bool:
@@ -46,13 +71,37 @@ def _of_the_time(item: PackItem, found: Recall) -> bool:
     return began <= float(asked["until"]) and ended >= float(asked["since"])
 
 
-def _names_something(items: Sequence[PackItem], found: Recall) -> bool:
-    """Whether any item holds one of the things that the task names; true where it names none."""
-    named = [set(_forms(terms)) for surface, terms in found.words if _NAMED.search(surface)]
-    if not named:
-        return True
-    held = {token for item in items if item.candidate.found for token in item.candidate.found.tokens.split()}
-    return any(not held.isdisjoint(forms) for forms in named)
+def _tokens(item: PackItem) -> Sequence[str]:
+    return item.candidate.found.tokens.split() if item.candidate.found else ()
+
+
+def _weighed(items: Sequence[PackItem], found: Recall) -> Asked:
+    """The task's words by their rarity: BM25's idf, ln(1 + (n - df + 0.5) / (df + 0.5)), counted over the pool."""
+    pool = [frozenset(_tokens(item)) for item in items]
+    count = max(POOL, len(pool))
+
+    def idf(terms: frozenset[str]) -> float:
+        df = sum(not terms.isdisjoint(tokens) for tokens in pool)
+        return math.log(1.0 + (count - df + 0.5) / (df + 0.5))
+
+    return {terms: idf(terms) for terms in (frozenset(terms) for _, terms in found.words)}
+
+
+def _share(item: PackItem, asked: Asked, index: Index) -> float:
+    """How much of the task's words a passage holds, by weight; more than 1 where its path holds them, too."""
+    called = set(index(_path(item)))
+    tokens = called.union(_tokens(item))
+    held = [weight * (2 - called.isdisjoint(terms)) for terms, weight in asked.items() if not tokens.isdisjoint(terms)]
+    return math.fsum(held) / math.fsum(asked.values()) if held else 0.0
+
+
+def _path(item: PackItem) -> str:
+    found = item.candidate.found
+    return found.item.key or "" if found and found.item.kind == "doc" else ""
+
+
+def _cosine(item: PackItem) -> float:
+    return max((vote.native or 0.0 for vote in item.candidate.votes if vote.lane == "vector"), default=0.0)
 
 
 def _forms(terms: Sequence[str]) -> Iterator[str]:
@@ -62,11 +111,3 @@ def _forms(terms: Sequence[str]) -> Iterator[str]:
     yield from (whole, last)
     if not _SUFFIX.search(last):
         yield last.rpartition(".")[2]
-
-
-def _bears(item: PackItem, found: Recall, options: SettledOptions) -> bool:
-    share = item.matched / item.asked if item.asked else 0.0
-    if found.mode == "lexical":  # similarities are relative to the best word match, so that words alone tell
-        return share >= options.words
-    near = max((vote.native or 0.0 for vote in item.candidate.votes if vote.lane == "vector"), default=0.0)
-    return near >= options.similarity or (near >= options.least and share >= options.words)
