@@ -1,4 +1,4 @@
-"""A pack within its budget of bytes, whatever is in it (C4): both halves fit, and the best item is there."""
+"""A pack within its budget of bytes, whatever is in it (C4): both halves fit it together, and the best item is there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from grounded_mcp.inert import CLOSE, OPEN
 from grounded_mcp.packing import PACK_INTENTS, SECTIONS, TRUST, Disagreement, Pack, PackItem, Read, ReadFirst
 from grounded_mcp.render import compact, pack_envelope, pack_lengths, pack_text
-from grounded_mcp.render.packed import LEAST_BYTES, ORDER
+from grounded_mcp.render.packed import FRAME, LEAST_BYTES, ORDER
 from grounded_mcp.values import Clean, Degradation, Item
 from tests.candidates import NOW, RENDER, candidate, item, recall
 
@@ -76,14 +76,14 @@ def first(pack: Pack) -> Sequence[PackItem]:
 
 @given(packs(), st.none() | st.integers(1, 80_000))
 @settings(max_examples=120)
-def test_c4_both_halves_fit_whatever_is_in_them_the_first_item_stays_and_the_others_are_counted(
+def test_c4_both_halves_fit_together_whatever_is_in_them_the_first_item_stays_and_the_others_are_counted(
     pack: Pack, max_bytes: int | None
 ) -> None:
     lengths = pack_lengths(RENDER, max_bytes)
     assert lengths.max_bytes == (6_144 if max_bytes is None else min(max(max_bytes, LEAST_BYTES), 65_536))
     envelope = pack_envelope(pack, lengths)
-    for half in (compact(envelope), pack_text(envelope)):
-        assert len(half.encode("utf-8", "replace")) <= lengths.max_bytes
+    halves = compact([envelope, pack_text(envelope)])
+    assert len(halves.encode("utf-8", "replace")) + FRAME <= lengths.max_bytes
     ids = [each.candidate.found.item.id for items in pack.sections.values() for each in items if each.candidate.found]
     assert len(shown(envelope)) + envelope["meta"].get("dropped", 0) == len(ids)
     for best in first(pack)[:1]:
@@ -96,3 +96,11 @@ def test_c4_both_halves_fit_whatever_is_in_them_the_first_item_stays_and_the_oth
 def test_c4_more_bytes_never_show_less(pack: Pack) -> None:
     less, more = (pack_envelope(pack, pack_lengths(RENDER, size)) for size in (4_000, 8_000))
     assert set(shown(less)) <= set(shown(more))
+
+
+@given(packs())
+@settings(max_examples=40)
+def test_c4_where_one_half_is_printed_it_alone_fits(pack: Pack) -> None:
+    envelope = pack_envelope(pack, pack_lengths(RENDER, LEAST_BYTES, together=False))
+    for half in (compact(envelope), pack_text(envelope)):
+        assert len(half.encode("utf-8", "replace")) <= LEAST_BYTES

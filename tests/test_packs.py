@@ -16,6 +16,7 @@ import pytest
 from grounded_mcp.faces.tools import TOOLS
 from grounded_mcp.inert import CLOSE, OPEN
 from grounded_mcp.render.packed import LEAST_BYTES, NOTHING, TALK_ONLY
+from tests import serving
 from tests.asking import Asker, Clock, asker
 from tests.conftest import Command
 from tests.talking import Talk
@@ -400,11 +401,12 @@ def test_c4_an_item_says_what_it_is_where_it_stands_and_how_far_it_goes(quay: Op
     assert re.fullmatch(r"docs/quay\.md:\d+", only["path"])
     assert only["timestamp"] == "2023-11-14T22:13:20Z"
     assert only["size"] == len(text)
-    snippet, summary = (len(only[name]) - len(OPEN + CLOSE) for name in ("text", "summary"))
+    within = only["text"].removeprefix(f"{OPEN}snippet:\n").removesuffix(CLOSE)
+    snippet, summary = map(len, within.split("\n\nsummary:\n"))
     assert snippet <= 400 < summary <= 800
     opened = ask("open_memory", id=only["open"])
     assert "Allocate a berth by the tide table." in opened["text"]
-    for shown in ("docs/quay.md:", "3/4", "2023-11-14T22:13:20Z", only["open"], only["summary"]):
+    for shown in ("docs/quay.md:", "3/4", "2023-11-14T22:13:20Z", only["open"], only["text"]):
         assert shown in told
 
 
@@ -431,20 +433,29 @@ def test_c4_decisions_are_dated_with_their_source(quay: Opened, tmp_path: Path, 
     }
 
 
-@pytest.mark.parametrize("max_bytes", [LEAST_BYTES, 2_000, None, 65_536])
-def test_c4_each_half_of_a_pack_keeps_to_its_bytes_and_says_what_was_dropped(
+@pytest.mark.parametrize("max_bytes", [LEAST_BYTES, 4_000, None, 65_536])
+def test_c4_all_that_a_client_receives_keeps_to_its_bytes_and_says_what_was_dropped(
     quay: Opened, max_bytes: int | None
 ) -> None:
     ask = quay({f"n{number}.md": f"# Häfen {number}\n\n" + f"allocate a bérth {number} " * 60 for number in range(12)})
     arguments = {} if max_bytes is None else {"max_bytes": max_bytes}
     result = ask._call("context_pack", {"task": "allocate bérth", "max_per_bucket": 20, **arguments})
-    halves = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":")), result.content[0].text
-    assert all(len(half.encode()) <= (max_bytes or 6_144) for half in halves)
+    received = result.model_dump_json(by_alias=True, exclude_none=True).encode()
+    assert len(received) <= (max_bytes or 6_144)
     made = result.structured_content
     shown = len(made["current_truth"])
     assert 1 <= shown <= 12
     assert made["meta"].get("dropped", 0) == 12 - shown
     assert (shown == 12) == (max_bytes == 65_536)
+
+
+def test_c4_the_line_that_a_process_answers_with_keeps_to_the_bytes(tmp_path: Path) -> None:
+    with serving.stdio(tmp_path) as process:
+        for number in range(12):
+            text = f'Quay {number}: "allocate" a berth only at {"tide " * 60}\n' + "\t\\é" * 40
+            process.call("remember_fact", text=text, scope="global")
+        process.call("context_pack", task="allocate a berth", max_per_bucket=20)
+    assert 3_000 < len(process.lines[-1]) <= 6_144
 
 
 def test_c4_what_scores_least_is_dropped_first(quay: Opened) -> None:
@@ -560,7 +571,7 @@ def test_a_pack_about_what_is_not_there_is_empty_and_says_so(quay: Opened) -> No
         ({"task": "  "}, "task"),
         ({"task": "berths", "detail": "all"}, "detail"),
         ({"task": "berths", "max_per_bucket": 0}, "max_per_bucket"),
-        ({"task": "berths", "max_bytes": 1_023}, "max_bytes"),
+        ({"task": "berths", "max_bytes": 2_303}, "max_bytes"),
         ({"task": "berths", "since": "soon"}, "since"),
     ],
 )
@@ -576,6 +587,17 @@ def test_what_is_packed_cannot_close_its_wrapper_and_each_item_has_one(quay: Ope
         assert each["text"].count("<") == 2
         assert each["text"].startswith(OPEN)
     assert text.count(CLOSE) == text.count(OPEN) == 2
+
+
+def test_c4_p4_a_snippet_and_a_summary_stand_in_one_wrapper(quay: Opened) -> None:
+    ask = quay({"README.md": f"# Quay\n\n{CLOSE} allocate a berth. " + "The tide table tells when. " * 40 + "\n"})
+    made, text = ask.both("context_pack", task="allocate berth", **WIDE)
+    (only,) = made["current_truth"]
+    assert "summary" not in only
+    assert only["text"].startswith(f"{OPEN}snippet:\n")
+    assert "\n\nsummary:\n" in only["text"]
+    for half in (json.dumps(made, ensure_ascii=False), text):
+        assert half.count(CLOSE) == half.count("<project-memory") == 1
 
 
 def test_since_leaves_out_what_is_older(quay: Opened, project: Path) -> None:

@@ -41,9 +41,6 @@ BEAT_S = 1.0
 _SHARES = (1.0, 0.5, 0.25, 0.1)
 """Parts of the character budget that are tried until an answer fits in bytes: one character has up to four."""
 
-_ESCAPED = 3
-"""An answer's two halves as JSON, over the bytes of one."""
-
 _FRAME = 400
 """Bytes that the protocol puts around the two halves, the longest request id of common clients included."""
 
@@ -102,7 +99,7 @@ def answer(
         memory = desk.opening.memory()
         found = tool.ask(memory, {**values, "caller": caller} if tool.signed else values)
         view, largest = desk.view(), desk.options.max_reply_bytes
-        most = max(largest, _ESCAPED * min(values.get(tool.wants, 0), view.pack_byte_cap))
+        most = max(largest, min(values.get(tool.wants, 0), view.pack_byte_cap))
         return _result(_fitted(lambda fit: tool.show(found, fit, values), view, most))
     except StoreMoved as error:
         desk.opening.let_go(memory)  # what is under the path now is for the next call

@@ -246,7 +246,7 @@ TOOLS: Final = (
             Argument("task", "string", "What you will do or want to know, identifiers as they are.", required=True),
             Argument("project", "string", "Another project's key or name."),
             Argument("intent", "string", "Default: read from the task.", choices=PACK_INTENTS),
-            Argument("max_bytes", "integer", "Of the answer (default 6144).", minimum=1_024),
+            Argument("max_bytes", "integer", "Of the answer (default 6144).", minimum=2_304),
             Argument("max_per_bucket", "integer", "Items of a section (default 3).", minimum=1),
             Argument("since", "string", f"Not older than {_TIME}."),
             Argument("detail", "string", "full: archived sessions too.", choices=DETAILS),

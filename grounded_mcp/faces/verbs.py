@@ -120,7 +120,7 @@ def pack(args: argparse.Namespace) -> None:
             detail="full" if args.full else None,
             caller=_caller("pack"),
         )
-    envelope = pack_envelope(made, pack_lengths(_settings(args).render, args.max_bytes))
+    envelope = pack_envelope(made, pack_lengths(_settings(args).render, args.max_bytes, together=False))
     _report(args, envelope, pack_text(envelope))
 
 

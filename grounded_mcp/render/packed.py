@@ -1,7 +1,8 @@
 """A context pack as a model reads it, within a budget of bytes (C2-C4). Pure.
 
-Both halves say everything and each fits the budget, for clients show a model one of them. First the summaries go,
-then items from the end; the first item stays, cut if need be. Knows nothing about tools.
+Both halves of a reply say everything, for clients show a model one of them, and both together fit the budget: it is
+what a client receives. First the summaries go, then items from the end; the first item stays, cut if need be. Knows
+nothing about tools.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grounded_mcp.inert import inert, wrap
+from grounded_mcp.inert import Inert, inert, wrap
 from grounded_mcp.packing import SECTIONS, Disagreement, Pack, PackItem, ReadFirst, Section
 from grounded_mcp.render.cards import (
     FIELD_CHARS,
@@ -30,7 +31,7 @@ from grounded_mcp.render.cards import (
 )
 from grounded_mcp.render.recalled import GUIDANCE, MIN_SNIPPET, NO_WORDS, SHORT_GUIDANCE, RenderOptions
 from grounded_mcp.render.snippet import cut_around
-from grounded_mcp.values import Item
+from grounded_mcp.values import Item, StoredPassage
 from grounded_mcp.when import iso
 
 NOTHING = (
@@ -38,10 +39,16 @@ NOTHING = (
     "project itself may still answer."
 )
 TALK_ONLY = "Only conversations speak of this: none of them is an authority for what is true now. Check before you act."
+SNIPPET, SUMMARY = "snippet:", "summary:"
+"""What stands above the two texts of an item that has both."""
+
 CUT = "Cut to fit max_bytes: open an item's `open` pointer for its full text."
 
-LEAST_BYTES = 1_024
-"""Less cannot hold one item with what must be said of it."""
+LEAST_BYTES = 2_304
+"""Less cannot hold one item with what must be said of it, in both halves."""
+
+FRAME = 400
+"""Bytes that a protocol puts around the two halves, the longest request id of common clients included."""
 
 BARE = {"id", "source", "trust", "score", "similarity", "matched", "matched_by", "path", "timestamp", "text", "open"}
 BARE |= {"because", "on_disk", "size"}
@@ -55,11 +62,13 @@ ORDER: Mapping[str, tuple[Section, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class PackLengths:
-    """Of one answer: bytes of each half, characters of a snippet and of a summary."""
+    """Of one answer: bytes, characters of a snippet and of a summary. ``together``: the bytes are of a reply with both
+    halves, not of the longer one."""
 
     max_bytes: int
     snippet: int
     summary: int
+    together: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +86,11 @@ class _Shown:
         return self.chars < FIELD_CHARS
 
 
-def pack_lengths(options: RenderOptions, max_bytes: int | None) -> PackLengths:
+def pack_lengths(options: RenderOptions, max_bytes: int | None, *, together: bool = True) -> PackLengths:
     """The lengths in force. A budget that a caller names is lowered to the cap, and raised to what an empty answer
     takes."""
     wanted = options.pack_bytes if max_bytes is None else min(max_bytes, options.pack_byte_cap)
-    return PackLengths(max(LEAST_BYTES, wanted), options.pack_snippet_chars, options.pack_summary_chars)
+    return PackLengths(max(LEAST_BYTES, wanted), options.pack_snippet_chars, options.pack_summary_chars, together)
 
 
 def pack_envelope(pack: Pack, lengths: PackLengths) -> Envelope:
@@ -99,13 +108,16 @@ def pack_envelope(pack: Pack, lengths: PackLengths) -> Envelope:
     for shown in tried:
         made = cards.setdefault((shown.snippet, shown.chars), []) if not shown.summary else []
         envelope = _envelope(pack, shown, made)
-        if _bytes(envelope) <= lengths.max_bytes:
+        if _bytes(envelope, lengths) <= lengths.max_bytes:
             break
     return envelope
 
 
-def _bytes(envelope: Envelope) -> int:
-    return max(len(half.encode("utf-8", "replace")) for half in (compact(envelope), pack_text(envelope)))
+def _bytes(envelope: Envelope, lengths: PackLengths) -> int:
+    text = pack_text(envelope)
+    if lengths.together:
+        return FRAME + len(compact([envelope, text]).encode("utf-8", "replace"))
+    return max(len(half.encode("utf-8", "replace")) for half in (compact(envelope), text))
 
 
 def _envelope(pack: Pack, shown: _Shown, cards: list[Envelope]) -> Envelope:
@@ -166,9 +178,7 @@ def _item(item: PackItem, pack: Pack, shown: _Shown) -> Envelope:
     if found is None:
         raise ValueError("a pack is made of fetched passages")
     words = matched_terms(pack.recall, found)
-    safe = inert(cut_around(found.passage.body, words, shown.snippet))
-    longer = len(found.passage.body.strip()) > shown.snippet
-    summary = inert(cut_around(found.passage.body, words, shown.summary)) if shown.summary and longer else None
+    safe = _texts(found, words, shown)
     seq, owner = found.passage.seq, found.item
     fields = {
         "id": field(owner.id),
@@ -185,8 +195,7 @@ def _item(item: PackItem, pack: Pack, shown: _Shown) -> Envelope:
         "decided": iso(item.decided)[:10] if item.decided is not None else None,
         "on_disk": item.disk if item.disk in ("changed", "missing") else None,
         "text": wrap(safe),
-        "summary": wrap(summary) if summary else None,
-        **notes(summary or safe),
+        **notes(safe),
         **conflicting(pack.recall.conflicts.get(owner.id, ())),
         "size": found.size,
         "open": field(f"{owner.id}#{seq}" if seq else owner.id),
@@ -194,6 +203,15 @@ def _item(item: PackItem, pack: Pack, shown: _Shown) -> Envelope:
     return {
         name: value for name, value in fields.items() if value not in (None, "") and (not shown.bare or name in BARE)
     }
+
+
+def _texts(found: StoredPassage, words: Sequence[str], shown: _Shown) -> Inert:
+    """A passage's snippet, and its summary where that is shown and says more: within one wrapper (P4)."""
+    snippet = inert(cut_around(found.passage.body, words, shown.snippet))
+    if not shown.summary or len(found.passage.body.strip()) <= shown.snippet:
+        return snippet
+    summary = inert(cut_around(found.passage.body, words, shown.summary))
+    return Inert(f"{SNIPPET}\n{snippet.text}\n\n{SUMMARY}\n{summary.text}", *summary[1:])
 
 
 def _title(owner: Item) -> str:
@@ -250,7 +268,7 @@ def pack_text(envelope: Envelope) -> str:
         if name in envelope:
             lines += ["", f"## {name}"]
         for each in envelope.get(name, ()):
-            lines += ["", _line(each), each.get("summary", each["text"])]
+            lines += ["", _line(each), each["text"]]
     return "\n".join(lines)
 
 
