@@ -1,4 +1,4 @@
-"""A pack within its budget of bytes, whatever is in it (C4): both halves fit it together, and the best item is there."""
+"""A pack within its budget of bytes, whatever is in it (C4): both halves fit together, and the best item is there."""
 
 from __future__ import annotations
 

@@ -291,6 +291,16 @@ def test_c2_read_first_names_the_live_file_and_the_line_that_would_settle_it(qua
     assert "src/berths.py:43" in text
 
 
+def test_c2_read_first_points_at_the_line_that_sets_the_value_and_finds_it_again(quay: Opened, project: Path) -> None:
+    ask = quay({"quay.toml": "# The quay.\n\n[berths]\nmode = 'first'\nlimit = 12\n"})
+    assert [each["path"] for each in pack(ask, "limit of berths")["read_first"]] == ["quay.toml:5"]
+    write(project, {"quay.toml": "[tides]\nlate = true\n\n[berths]\nmode = 'first'\nowner = 'pilot'\nlimit = 12\n"})
+    (moved,) = pack(ask, "limit of berths")["read_first"]
+    assert (moved["path"], moved["on_disk"]) == ("quay.toml:7", "changed")
+    write(project, {"quay.toml": "[berths]\nlimit = 13\n"})
+    assert [each["path"] for each in pack(ask, "limit of berths")["read_first"]] == ["quay.toml"]
+
+
 def test_c2_a_pack_without_live_files_points_at_trackers_else_at_documents(quay: Opened, project: Path) -> None:
     ask = quay({"TODO.md": "allocate a berth\n", "README.md": "allocate a berth\n"})
     first = [each["path"] for each in pack(ask, "allocate berth")["read_first"]]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grounded_mcp.foreground import ELSEWHERE
 from grounded_mcp.ingest.walk import decode, read_bytes
+from grounded_mcp.pack.pointing import Line
 from grounded_mcp.packing import OnDisk
 from grounded_mcp.text import fingerprint
 from grounded_mcp.values import Item
@@ -39,12 +40,27 @@ class Disk:
         held = (item.attrs.get("size"), item.attrs.get("mtime_ns"))
         return "as indexed" if held == (str(found.st_size), str(found.st_mtime_ns)) else self._compared(item)
 
+    def line(self, item: Item, indexed: Line, state: OnDisk | None) -> int | None:
+        """Where a line is now: in a file that changed the nearest one that says the same; None where none does."""
+        if state != "changed":
+            return indexed.number
+        lines = (self._text(item) or "").splitlines()
+        same = [number for number, line in enumerate(lines, 1) if line.strip() == indexed.text.strip()]
+        return min(same, key=lambda number: abs(number - indexed.number), default=None)
+
     def _compared(self, item: Item) -> OnDisk:
+        text = self._text(item)
+        if text is None:
+            return "unknown"
+        return "as indexed" if fingerprint(text) == item.content_hash else "changed"
+
+    def _text(self, item: Item) -> str | None:
+        """A file's text, empty for what is none any more; None for what cannot be read."""
         data = read_bytes(self._root, item.key or "", MAX_BYTES)
         if not isinstance(data, bytes):
-            return "unknown"
+            return None
         text = decode(item.key or "", data)
-        return "as indexed" if isinstance(text, str) and fingerprint(text) == item.content_hash else "changed"
+        return text if isinstance(text, str) else ""
 
     def has(self, path: str) -> bool:
         """Whether there is anything under a relative path in the project; nothing is said to be gone unseen."""

@@ -84,7 +84,7 @@ def make(query: Query, read: Read, means: Means, id: str, *, per_bucket: int, fu
         read,
         found,
         shown,
-        read_first=_read_first(sections, found, means.options),
+        read_first=_read_first(sections, found, means),
         disagreements=tuple(_disagreements(chosen, means.disk)),
         archive=archive,
         left_out=_counted(archived=len(found.candidates) - len(kept), beyond_max_per_bucket=beyond),
@@ -191,9 +191,7 @@ def _by_trust(items: Sequence[PackItem], near: float) -> list[PackItem]:
 # --- what to read and what to doubt -----------------------------------------------------------------------
 
 
-def _read_first(
-    sections: Mapping[Section, Sequence[PackItem]], found: Recall, options: PackOptions
-) -> tuple[ReadFirst, ...]:
+def _read_first(sections: Mapping[Section, Sequence[PackItem]], found: Recall, means: Means) -> tuple[ReadFirst, ...]:
     """The files that would settle the task: live state, what runs before its tests and examples, then trackers, each by
     score; with none of them, documents."""
     files = [item for name in ("current_truth", "examples", "decisions") for item in sections[name] if item.disk]
@@ -201,15 +199,16 @@ def _read_first(
     by_trust = [[item for item in files if item.trust == trust] for trust in TRUST[:3]]
     live, trackers, documents = by_trust
     chosen = [*live, *trackers] or documents
-    words = [surface for surface, _ in found.words]
-    return tuple(_pointer(item, words) for item in chosen[: options.read_first])
+    return tuple(_pointer(item, found, means) for item in chosen[: means.options.read_first])
 
 
-def _pointer(item: PackItem, words: Sequence[str]) -> ReadFirst:
+def _pointer(item: PackItem, found: Recall, means: Means) -> ReadFirst:
+    """The line is one that is there: of a file that changed meanwhile, where it is now."""
     passage = _found(item.candidate)
     why = f"{item.trust}, {item.matched}/{item.asked} words"
-    line = line_of(passage.passage, words)
-    return ReadFirst(passage.item.id, passage.item.key or "", line, why, item.disk or "unknown")
+    line = line_of(passage.passage, found.words, means.ports.analyzer.index)
+    number = means.disk.line(passage.item, line, item.disk) if line else None
+    return ReadFirst(passage.item.id, passage.item.key or "", number, why, item.disk or "unknown")
 
 
 def _disagreements(items: Sequence[PackItem], disk: Disk) -> Iterable[Disagreement]:
