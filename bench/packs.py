@@ -30,9 +30,9 @@ from grounded_mcp.packing import Pack
 from grounded_mcp.settings import Settings, settings
 
 TASKS = Path(__file__).parent / "tasks" / "packs.jsonl"
-LEFT_OUT = ("CHANGELOG*", "CHANGES*", "changelog.d", ".git", "packs.jsonl", "LOG.md")
+LEFT_OUT = ("CHANGELOG*", "CHANGES*", "changelog.*", "changes.*", "versionhistory.*", ".git", "packs.jsonl", "LOG.md")
 SESSIONS = "sessions"
-HALVES = ("dev", "held")
+HALVES = ("dev", "held", "held2", "held3")
 HEAD = ("half", "repository", "tasks", "in the pack", "in read_first", "empty", "absent tasks", "empty")
 
 Task = Mapping[str, Any]
@@ -58,7 +58,7 @@ def _counted(name: str, memory: Memory, tasks: Sequence[Task], half: str) -> Seq
     absent = [task for task in mine if task["repository"] != name]
     found = [judged(memory.pack(task["task"]), task["gold"]) for task in own]
     told = [not memory.pack(task["task"]).sections for task in absent]
-    return (name, len(own), *_totals(found), len(absent), sum(told))
+    return (name, len(own), *(_totals(found) if found else (0, 0, 0)), len(absent), sum(told))
 
 
 def _totals(rows: Iterable[Sequence[Any]]) -> Iterator[int]:
