@@ -106,6 +106,13 @@ def test_c4_a_heading_dates_a_decision_before_its_path_and_its_text() -> None:
     assert made.at == day(2026, 3, 1)
 
 
+def test_c4_what_an_entry_of_a_changelog_says_does_not_date_it() -> None:
+    undated = decision(passage('- "since 2026-10-01" is read as a time.', key="CHANGELOG.md"))
+    dated = decision(passage("1.2, 2026-09-01\n\n- since 2026-10-01", key="CHANGELOG.md"))
+    assert undated is not None and undated.at is None  # noqa: PT018 - one decision
+    assert dated is not None and dated.at == day(2026, 9, 1)  # noqa: PT018 - one decision
+
+
 def test_c4_a_document_that_states_no_date_has_none_and_a_conversation_its_time() -> None:
     undated = decision(passage("We decided to keep one file."))
     said = decision(passage("We decided to keep one file.", key="claude-code:1", kind="session"))

@@ -301,6 +301,15 @@ def test_c2_read_first_points_at_the_line_that_sets_the_value_and_finds_it_again
     assert [each["path"] for each in pack(ask, "limit of berths")["read_first"]] == ["quay.toml"]
 
 
+def test_c2_asked_for_reasons_read_first_begins_with_where_it_was_decided(quay: Opened) -> None:
+    ask = quay({**FILES, "docs/decisions/0001-limit.md": "# Berth limit\n\nThe berth limit is twelve: tides.\n"})
+    why = pack(ask, "why is there a berth limit", max_bytes=20_000)["read_first"]
+    now = pack(ask, "berth limit", intent="current_truth", max_bytes=20_000)["read_first"]
+    assert path(why[0]) == "docs/decisions/0001-limit.md"
+    assert path(now[0]) == "config.json"
+    assert len({path(each) for each in why}) == len(why) == 5
+
+
 def test_c2_a_pack_without_live_files_points_at_trackers_else_at_documents(quay: Opened, project: Path) -> None:
     ask = quay({"TODO.md": "allocate a berth\n", "README.md": "allocate a berth\n"})
     first = [each["path"] for each in pack(ask, "allocate berth")["read_first"]]

@@ -33,6 +33,7 @@ _SENTENCE = re.compile(
     r"|the (?:reason|rationale)\b|on purpose\b|deliberately\b)",
     re.I,
 )
+_ENTRY = re.compile(r"^\s*[-*+]\s", re.M)
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d{2})[-/.](0[1-9]|1[0-2])[-/.](0[1-9]|[12]\d|3[01])(?!\d)")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WORDS = re.compile(
@@ -77,7 +78,10 @@ def _decided_at(found: StoredPassage) -> float | None:
     item, passage = found.item, found.passage
     if passage.at is not None:
         return passage.at
-    stated = (stated_date(text) for text in (passage.heading, item.key or "", passage.body[:HEAD_CHARS]))
+    head = passage.body[:HEAD_CHARS]
+    if _CHANGES.search(item.key or ""):  # what an entry says may be about any day
+        head = _ENTRY.split(head)[0]
+    stated = (stated_date(text) for text in (passage.heading, item.key or "", head))
     return next((at for at in stated if at is not None), _own_time(item))
 
 

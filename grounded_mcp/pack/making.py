@@ -84,7 +84,7 @@ def make(query: Query, read: Read, means: Means, id: str, *, per_bucket: int, fu
         read,
         found,
         shown,
-        read_first=_read_first(sections, found, means),
+        read_first=_read_first(sections, read, found, means),
         disagreements=tuple(_disagreements(chosen, means.disk)),
         archive=archive,
         left_out=_counted(archived=len(found.candidates) - len(kept), beyond_max_per_bucket=beyond),
@@ -191,14 +191,18 @@ def _by_trust(items: Sequence[PackItem], near: float) -> list[PackItem]:
 # --- what to read and what to doubt -----------------------------------------------------------------------
 
 
-def _read_first(sections: Mapping[Section, Sequence[PackItem]], found: Recall, means: Means) -> tuple[ReadFirst, ...]:
+def _read_first(
+    sections: Mapping[Section, Sequence[PackItem]], read: Read, found: Recall, means: Means
+) -> tuple[ReadFirst, ...]:
     """The files that would settle the task: live state, what runs before its tests and examples, then trackers, each by
-    score; with none of them, documents."""
+    score; with none of them, documents. Why something was decided is settled by where it was: those come before."""
     files = [item for name in ("current_truth", "examples", "decisions") for item in sections[name] if item.disk]
     files.sort(key=lambda item: (_is_example(_found(item.candidate)), -item.candidate.score))
-    by_trust = [[item for item in files if item.trust == trust] for trust in TRUST[:3]]
-    live, trackers, documents = by_trust
+    live, trackers, documents = ([item for item in files if item.trust == trust] for trust in TRUST[:3])
     chosen = [*live, *trackers] or documents
+    if read.intent == "reasoning_archive":
+        decided = [item for item in sections["decisions"] if item.disk][: means.options.max_per_bucket]
+        chosen = [*decided, *(item for item in chosen if item not in decided)]
     return tuple(_pointer(item, found, means) for item in chosen[: means.options.read_first])
 
 
