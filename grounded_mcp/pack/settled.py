@@ -4,7 +4,7 @@ Everything has a nearest passage, and every long question shares some words with
 it is, and whether it holds the words that are rare among all that was found: for a passage, the cosine similarity plus
 half its share of the task's words, each word weighed by its rarity. A word that is in the file's own path counts twice:
 the project itself chose to call it so. A task that names things (files, paths, identifiers) needs one of them to be
-there, and then less of the rest. Both bars were set on tasks of four repositories, see bench/LOG.md. Pure; knows
+there, and then less of the rest. Both bars were set on tasks of eleven repositories, see bench/LOG.md. Pure; knows
 nothing about sections.
 """
 
@@ -52,14 +52,16 @@ def settled(items: Sequence[PackItem], found: Recall, options: SettledOptions, i
     if found.rankings and all(ranking.lane == "temporal" for ranking in found.rankings):
         return any(_of_the_time(item, found) for item in items)
     named = [set(_forms(terms)) for surface, terms in found.words if _NAMED.search(surface)]
-    held = {token for item in items for token in _tokens(item)}
-    if named and all(held.isdisjoint(forms) for forms in named):
+    pool = [_tokens(item) for item in items]
+    if named and all(tokens.isdisjoint(forms) for forms in named for tokens in pool):
         return False
-    asked = _weighed(items, found)
+    asked = _weighed(pool, found)
     enough = options.named if named else options.unnamed
-    if found.mode == "lexical":
-        return any(options.unknown + _share(item, asked, index) / 2 >= enough for item in items)
-    return any(_cosine(item) + _share(item, asked, index) / 2 >= enough for item in items)
+    blind = options.unknown if found.mode == "lexical" else None
+    return any(
+        _near(item, blind) + _share(tokens, _path(item), asked, index) / 2 >= enough
+        for item, tokens in zip(items, pool, strict=True)
+    )
 
 
 def _of_the_time(item: PackItem, found: Recall) -> bool:
@@ -71,13 +73,12 @@ def _of_the_time(item: PackItem, found: Recall) -> bool:
     return began <= float(asked["until"]) and ended >= float(asked["since"])
 
 
-def _tokens(item: PackItem) -> Sequence[str]:
-    return item.candidate.found.tokens.split() if item.candidate.found else ()
+def _tokens(item: PackItem) -> frozenset[str]:
+    return frozenset(item.candidate.found.tokens.split() if item.candidate.found else ())
 
 
-def _weighed(items: Sequence[PackItem], found: Recall) -> Asked:
+def _weighed(pool: Sequence[frozenset[str]], found: Recall) -> Asked:
     """The task's words by their rarity: BM25's idf, ln(1 + (n - df + 0.5) / (df + 0.5)), counted over the pool."""
-    pool = [frozenset(_tokens(item)) for item in items]
     count = max(POOL, len(pool))
 
     def idf(terms: frozenset[str]) -> float:
@@ -87,11 +88,11 @@ def _weighed(items: Sequence[PackItem], found: Recall) -> Asked:
     return {terms: idf(terms) for terms in (frozenset(terms) for _, terms in found.words)}
 
 
-def _share(item: PackItem, asked: Asked, index: Index) -> float:
+def _share(tokens: frozenset[str], path: str, asked: Asked, index: Index) -> float:
     """How much of the task's words a passage holds, by weight; more than 1 where its path holds them, too."""
-    called = set(index(_path(item)))
-    tokens = called.union(_tokens(item))
-    held = [weight * (2 - called.isdisjoint(terms)) for terms, weight in asked.items() if not tokens.isdisjoint(terms)]
+    called = frozenset(index(path))
+    both = called | tokens
+    held = [weight * (2 - called.isdisjoint(terms)) for terms, weight in asked.items() if not both.isdisjoint(terms)]
     return math.fsum(held) / math.fsum(asked.values()) if held else 0.0
 
 
@@ -100,7 +101,10 @@ def _path(item: PackItem) -> str:
     return found.item.key or "" if found and found.item.kind == "doc" else ""
 
 
-def _cosine(item: PackItem) -> float:
+def _near(item: PackItem, blind: float | None) -> float:
+    """The cosine; ``blind`` where none was computed: similarities are then relative to the best word match."""
+    if blind is not None:
+        return blind
     return max((vote.native or 0.0 for vote in item.candidate.votes if vote.lane == "vector"), default=0.0)
 
 

@@ -47,7 +47,7 @@ CUT = "Cut to fit max_bytes: open an item's `open` pointer for its full text."
 LEAST_BYTES = 2_304
 """Less cannot hold one item with what must be said of it, in both halves."""
 
-FRAME = 400
+FRAME = 288
 """Bytes that a protocol puts around the two halves, the longest request id of common clients included."""
 
 BARE = {"id", "source", "trust", "score", "similarity", "matched", "matched_by", "path", "timestamp", "text", "open"}
@@ -154,7 +154,7 @@ def _meta(pack: Pack, shown: _Shown, sections: Mapping[str, Sequence[Envelope]])
         "recall_id": recall.id,
         "total_ms": rounded(recall.stats.total_ms, 1),
         "note": " ".join(_said(pack, shown, cut=bool(cut))),
-        "guidance": (NOTHING if recall.words else NO_WORDS) if empty else SHORT_GUIDANCE if shown.bare else GUIDANCE,
+        "guidance": (NOTHING if recall.words else NO_WORDS) if empty else SHORT_GUIDANCE if shown.bare or dropped else GUIDANCE,
     }
     return {name: value for name, value in meta.items() if value not in (None, "", [], {})}
 
