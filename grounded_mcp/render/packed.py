@@ -139,6 +139,7 @@ def _meta(pack: Pack, shown: _Shown, sections: Mapping[str, Sequence[Envelope]])
     cut = dropped or shown.snippet <= MIN_SNIPPET
     empty = not pack.sections
     degraded = recall.degradation
+    guidance = SHORT_GUIDANCE if shown.bare or dropped else GUIDANCE
     meta = {
         "intent": read.intent,
         "intent_words": [
@@ -154,7 +155,7 @@ def _meta(pack: Pack, shown: _Shown, sections: Mapping[str, Sequence[Envelope]])
         "recall_id": recall.id,
         "total_ms": rounded(recall.stats.total_ms, 1),
         "note": " ".join(_said(pack, shown, cut=bool(cut))),
-        "guidance": (NOTHING if recall.words else NO_WORDS) if empty else SHORT_GUIDANCE if shown.bare or dropped else GUIDANCE,
+        "guidance": (NOTHING if recall.words else NO_WORDS) if empty else guidance,
     }
     return {name: value for name, value in meta.items() if value not in (None, "", [], {})}
 
