@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import postgres_server
 import pytest
 import serving
 from mcp import Client, StdioServerParameters
 
-from grounded_mcp.errors import StoreStopped
-from grounded_mcp.stopping import called_off, while_wanted
-from grounded_mcp.stores.sqlite import SqliteStore
-from grounded_mcp.text import Analyzer
-
 NEVER_ENDS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
 ENDLESS = f"""
 import sys
+from grounded_mcp.stores.postgres import PostgresStore
 from grounded_mcp.stores.sqlite import SqliteStore
 
 def lexical(self, terms, where, k):
@@ -29,11 +27,21 @@ def lexical(self, terms, where, k):
     finally:
         print("stopped", file=sys.stderr, flush=True)
 
-SqliteStore.lexical = lexical
+PostgresStore.lexical = SqliteStore.lexical = lexical
 """
-"""A search that SQLite never finishes by itself."""
+"""A search that no engine finishes by itself."""
 
 SEARCH: dict[str, Any] = {"name": "ground_recall", "arguments": {"query": "ninja"}}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres_server.NEEDED)])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """A server's settings for a store of either engine."""
+    if request.param == "sqlite":
+        yield {}
+    else:
+        with postgres_server.schema() as schema:
+            yield {"store": postgres_server.url(), "store__postgres__schema": schema}
 
 
 def said(process: serving.Process, word: bytes) -> bool:
@@ -52,8 +60,10 @@ def cancelled(number: int) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
 
 
-def test_f1_a_cancelled_recall_stops_is_not_answered_and_leaves_the_server_alive(tmp_path: Path) -> None:
-    with serving.stdio(tmp_path, ENDLESS + serving.STDIO) as process:
+def test_f1_a_cancelled_recall_stops_is_not_answered_and_leaves_the_server_alive(
+    tmp_path: Path, store: dict[str, str]
+) -> None:
+    with serving.stdio(tmp_path, ENDLESS + serving.STDIO, **store) as process:
         process.send(request(5, "tools/call", SEARCH))
         assert said(process, b"searching")
         process.send(cancelled(5))
@@ -62,8 +72,8 @@ def test_f1_a_cancelled_recall_stops_is_not_answered_and_leaves_the_server_alive
         assert [line for line in process.lines if b'"id":5' in line] == []
 
 
-def test_f1_forty_cancelled_recalls_leave_room_for_the_next_call(tmp_path: Path) -> None:
-    with serving.stdio(tmp_path, ENDLESS + serving.STDIO) as process:
+def test_f1_forty_cancelled_recalls_leave_room_for_the_next_call(tmp_path: Path, store: dict[str, str]) -> None:
+    with serving.stdio(tmp_path, ENDLESS + serving.STDIO, **store) as process:
         numbers = range(100, 140)
         process.send(*(request(number, "tools/call", SEARCH) for number in numbers))
         assert said(process, b"searching")
@@ -125,15 +135,3 @@ def test_f1_a_call_that_takes_long_reports_progress_in_both_eras(tmp_path: Path,
 
     anyio.run(talk)
     assert told[0] == (1.0, "working for 1 s")
-
-
-def test_f1_a_read_that_nobody_waits_for_ends_and_a_write_is_done(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "memory.db", Analyzer())
-    with while_wanted(lambda: True):
-        assert called_off()
-        with pytest.raises(StoreStopped, match="called off"):
-            store._database.read(lambda db: list(db.execute(NEVER_ENDS)))
-        assert len(store.secret("a key")) == 32
-    assert not called_off()
-    assert store.scopes() == frozenset()
-    store.close()

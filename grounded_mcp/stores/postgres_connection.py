@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import psycopg
 import psycopg_pool
@@ -22,12 +22,14 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Format, TransactionStatus
 
 from grounded_mcp.errors import StoreError
+from grounded_mcp.stopping import called_off
 from grounded_mcp.stores import postgres_errors as errors
 from grounded_mcp.stores.options import StoreOptions
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
 
-Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+logger = logging.getLogger(__name__)
 
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 KEEPALIVE = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
@@ -44,7 +46,11 @@ MAX_SCANNED = 200_000
 TRIES = 20
 """A write that meets others as often as that is given up, however much time is left."""
 
+CANCEL_S = 2.0
+"""What asking the server to end a statement may take; after that the connection is given up."""
+
 T = TypeVar("T")
+RV = TypeVar("RV")
 
 
 # --- values -----------------------------------------------------------------------------------------------
@@ -100,6 +106,32 @@ class _Context:
 # --- one connection ---------------------------------------------------------------------------------------
 
 
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """One whose statement ends early, while ``stoppable``, once the work of its thread was called off.
+
+    The driver looks up from waiting for the server ten times a second, and then that is asked. The server is told to
+    end the statement, which fails as after any other error: the connection can be used again.
+    """
+
+    stoppable = False
+
+    def wait(self, gen: PQGen[RV], *given: Any, **more: Any) -> RV:
+        return super().wait(self._attended(gen) if self.stoppable else gen, *given, **more)
+
+    def _attended(self, gen: PQGen[RV]) -> PQGen[RV]:
+        cancelled = False
+        try:
+            waits = next(gen)
+            while True:
+                ready = yield waits
+                if not ready and not cancelled and called_off():
+                    self.cancel_safe(timeout=CANCEL_S)
+                    cancelled = True
+                waits = gen.send(ready)
+        except StopIteration as ended:
+            return cast("RV", ended.value)
+
+
 def rows(db: Connection, statement: str, given: Any = None) -> list[Any]:
     """Every row of a statement."""
     return db.execute(statement, given, binary=True).fetchall()
@@ -134,7 +166,7 @@ def place_of(url: str, schema: str) -> str:
 
 def connect(url: str, options: StoreOptions) -> Connection:
     """A connection with our settings, outside any transaction."""
-    db = psycopg.connect(url, autocommit=True, context=cast(Any, _Context()), **_parameters(options))
+    db = Connection.connect(url, autocommit=True, context=cast(Any, _Context()), **_parameters(options))
     try:
         configure(options)(db)
     except BaseException:
@@ -183,6 +215,7 @@ class Database:
         self._here = threading.local()
         self._pool: psycopg_pool.ConnectionPool[Connection] = psycopg_pool.ConnectionPool(
             url,
+            connection_class=Connection,
             kwargs={"autocommit": True, "context": _Context(), **_parameters(options)},
             min_size=1,
             max_size=options.postgres.pool_size,
@@ -219,7 +252,11 @@ class Database:
     def _snapshot(self) -> Iterator[Connection]:
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with errors.translated(self.place), self._begun(begin, self._options.postgres.pool_timeout_s) as db:
-            yield db
+            db.stoppable = True
+            try:
+                yield db
+            finally:
+                db.stoppable = False
             several(db, "COMMIT")
 
     def write(self, work: Callable[[Connection], T], *, within_ms: float | None = None) -> T:

@@ -21,8 +21,10 @@ from grounded_mcp.errors import (
     StoreFull,
     StoreNewer,
     StoreReadOnly,
+    StoreStopped,
     StoreUnreachable,
 )
+from grounded_mcp.stopping import called_off
 
 BACK = "Check that the server runs and can be reached; this process goes on by itself when it is back."
 RESTORE = "Restore a backup of the database, or migrate to a new one what can still be read."
@@ -93,6 +95,10 @@ def translated(place: str) -> Iterator[None]:
     """Errors of the server, of the driver and of the system as ``StoreError``."""
     try:
         yield
+    except pg.QueryCanceled as error:
+        if called_off():
+            raise StoreStopped("The search was called off.", "Ask again if the answer is still wanted.") from error
+        raise meaning(error, place) from error
     except (psycopg.Error, OSError, UnicodeEncodeError, OverflowError) as error:
         raise meaning(error, place) from error
 

@@ -8,6 +8,7 @@ import random
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,9 @@ from storing import (
 )
 
 from grounded_mcp.entities import entity_id
-from grounded_mcp.errors import NotFound, StoreError, StoreMismatch
+from grounded_mcp.errors import NotFound, StoreError, StoreMismatch, StoreStopped
 from grounded_mcp.events import Caller, Met, Opened, Recalled, Reported
+from grounded_mcp.stopping import called_off, while_wanted
 from grounded_mcp.stores.base import MAX_BATCH, NotedItem, NotedRecall, NotedSession, Store
 from grounded_mcp.stores.rules import MAX_K, MAX_TERMS
 from grounded_mcp.values import (
@@ -1079,5 +1081,41 @@ def test_what_is_read_in_one_block_is_of_one_moment(store: Store) -> None:
 def test_an_error_in_a_block_ends_it_and_the_store_goes_on(store: Store) -> None:
     with pytest.raises(NotFound), store.reading():
         store.item("nothing")
+    store.save([fact("f1", "text")])
+    assert store.ids(limit=9) == ("f1",)
+
+
+# --- called off -------------------------------------------------------------------------------------------
+
+NEVER_ENDS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
+LASTS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) SELECT count(*) FROM n"
+"""Long enough that it would be noticed if nobody waited."""
+
+
+def test_f1_a_read_that_nobody_waits_for_ends_and_a_write_is_done(store: Any) -> None:
+    store.save([fact("f1", "text")])
+    with while_wanted(lambda: True):
+        for block in (nullcontext(), store.reading()):
+            with pytest.raises(StoreStopped, match="called off"), block:
+                store._database.read(lambda db: list(db.execute(NEVER_ENDS)))
+        assert store._database.write(lambda db: list(db.execute(LASTS))) == [(400_000,)]
+    assert not called_off()
+    assert store._database.read(lambda db: list(db.execute(LASTS))) == [(400_000,)]
+    assert store.ids(limit=9) == ("f1",)
+
+
+def test_f1_a_read_that_is_called_off_half_way_leaves_its_connection_to_the_next(store: Any) -> None:
+    begun = threading.Event()
+
+    def search() -> None:
+        with while_wanted(begun.is_set), pytest.raises(StoreStopped):
+            store._database.read(lambda db: (begun.set(), list(db.execute(NEVER_ENDS))))
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(20)
+    assert not any(each.is_alive() for each in threads)
     store.save([fact("f1", "text")])
     assert store.ids(limit=9) == ("f1",)
