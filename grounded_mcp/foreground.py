@@ -84,6 +84,19 @@ class Here(Titled, Protocol):
     def scope(self) -> str: ...
 
 
+class KnownProject(NamedTuple):
+    """A registered project, as far as scopes depend on it."""
+
+    key: str
+    name: str
+    branch: str | None = None
+    worktree: str | None = None
+
+    @property
+    def scope(self) -> str:
+        return f"project:{self.key}"
+
+
 class Shelf(Protocol):
     """What a brief needs of a store. Every method raises only ``StoreError``."""
 
@@ -101,3 +114,13 @@ class Shelf(Protocol):
         """Active facts, learnings and scripts that name any of these (``concrete.entity_id``), most of them first,
         then the most important and the newest. What more than ``common`` items name tells none of them apart."""
         ...
+
+
+class LightShelf(Shelf, Protocol):
+    """What a hook opens for one brief."""
+
+    def secret(self, name: str) -> bytes | None:
+        """A key that the store keeps; None where it was never made."""
+        ...
+
+    def close(self) -> None: ...

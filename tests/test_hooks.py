@@ -338,10 +338,10 @@ def test_a_hook_makes_no_store_in_a_data_directory_without_one(agent: Agent) -> 
 def test_t8_a_store_behind_a_listener_that_never_answers_costs_less_than_a_second(agent: Agent) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        for url in (f"postgresql://127.0.0.1:{port}/x", "postgresql://127.0.0.1:9/x"):
-            started = time.monotonic()
-            assert agent.run("SessionStart", "claude-code", b"{}", GROUNDED_STORE=url) == ""
-            assert time.monotonic() - started < 1
+        started = time.monotonic()
+        url = f"postgresql://127.0.0.1:{port}/x"
+        assert agent.run("SessionStart", "claude-code", b"{}", GROUNDED_STORE=url) == ""
+        assert time.monotonic() - started < 1
 
 
 def test_a_client_that_never_ends_its_message_gets_exit_0_in_time(agent: Agent) -> None:
@@ -501,7 +501,7 @@ def test_t43_a_hook_by_way_of_the_server_does_not_make_a_deleted_data_directory_
 
 # --- what it costs ----------------------------------------------------------------------------------------
 
-_LOADED = """
+LOADED = """
 import json, sys
 from grounded_mcp.faces.hooks.program import respond
 sent = json.dumps(dict(session_id="m", cwd=".", prompt="KB-41 in src/tide/table.py", source="startup")).encode()
@@ -514,7 +514,7 @@ print(json.dumps([list(map(len, told)), sorted(sys.modules)]))
 def test_a_hook_imports_neither_the_sdk_nor_a_model_nor_what_it_does_not_need(agent: Agent) -> None:
     agent.says("SessionStart", source="startup", session_id="first")  # from here on the project is known
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED, str(agent.home)],
+        [sys.executable, "-c", LOADED, str(agent.home)],
         cwd=agent.project,
         env=agent.environment(),
         capture_output=True,
@@ -530,7 +530,7 @@ def test_a_hook_imports_neither_the_sdk_nor_a_model_nor_what_it_does_not_need(ag
 
 def test_the_first_hook_of_a_project_imports_no_heavy_library_either(agent: Agent) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED, str(agent.home)],
+        [sys.executable, "-c", LOADED, str(agent.home)],
         cwd=agent.project,
         env=agent.environment(),
         capture_output=True,

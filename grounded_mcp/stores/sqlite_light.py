@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
 from grounded_mcp.errors import StoreError
-from grounded_mcp.foreground import Foreground, Most, Note, Weights
+from grounded_mcp.foreground import Foreground, KnownProject, Most, Note, Weights
 from grounded_mcp.stores import sqlite_foreground
 
 APPLICATION_ID = 0x47724D63
@@ -28,19 +28,6 @@ _PRAGMAS = ("query_only = ON", "cell_size_check = ON", "mmap_size = 0", "temp_st
 T = TypeVar("T")
 
 
-class KnownProject(NamedTuple):
-    """A registered project, as far as scopes depend on it."""
-
-    key: str
-    name: str
-    branch: str | None = None
-    worktree: str | None = None
-
-    @property
-    def scope(self) -> str:
-        return f"project:{self.key}"
-
-
 def newest() -> int:
     """The schema that this version makes: the number of its last migration. Raises: OSError."""
     folder = os.path.join(os.path.dirname(__file__), "migrations", "sqlite")  # noqa: PTH118, PTH120
@@ -48,7 +35,7 @@ def newest() -> int:
 
 
 class LightStore:
-    """``foreground.Shelf`` over one SQLite file; one thread, one snapshot, until ``close``."""
+    """``foreground.LightShelf`` over one SQLite file; one thread, one snapshot, until ``close``."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -88,7 +75,6 @@ class LightStore:
         return self._ask(lambda: sqlite_foreground.naming(self._db, entities, facts, others, common, k))
 
     def secret(self, name: str) -> bytes | None:
-        """A key that the store keeps; None where it was never made."""
         return next((bytes(row[0]) for row in self._rows("SELECT value FROM secret WHERE name = ?", (name,))), None)
 
     def close(self) -> None:

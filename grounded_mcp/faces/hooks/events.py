@@ -24,10 +24,12 @@ from grounded_mcp.home import Home
 
 if TYPE_CHECKING:
     from grounded_mcp.brief.choosing import Brief, BriefOptions
-    from grounded_mcp.stores.sqlite_light import LightStore
+    from grounded_mcp.foreground import LightShelf
 
 TWICE_S = 10.0
 """An event that comes again within so long is the same one, from a client that runs another one's hooks, too."""
+AWAY_S = 60.0
+"""A server that gave no answer is asked again after so long."""
 MAX_SEEN = 500
 
 
@@ -62,11 +64,13 @@ def context(call: Call, now: float, extend: Callable[[float], None] = lambda _: 
     """What the model is to read; empty where there is nothing to say. Raises: GroundedError."""
     in_force = settings(call.home, call.folder)
     extend(in_force.deadline_s)
-    if "://" in in_force.store or not os.path.isfile(in_force.store):  # noqa: PTH113 - pathlib is not imported here
+    if not in_force.on_server and not os.path.isfile(in_force.store):  # noqa: PTH113 - pathlib is not imported here
         return ""
-    if not _first(call, now):
+    if not _first(call, now) or _is_away(call, in_force, now):
         return ""
-    return _EVENTS[call.kind](call, in_force, now)
+    told = _EVENTS[call.kind](call, in_force, now)
+    files.remove(call.home.folder, "asked")
+    return told
 
 
 def _first(call: Call, now: float) -> bool:
@@ -77,6 +81,17 @@ def _first(call: Call, now: float) -> bool:
     said = dialects.text_of(call.sent, dialects.PROMPT) if call.kind == "prompt" else again
     told = f"{crc32(said.encode('utf-8', 'surrogatepass')):08x}"
     return files.claim(call.home.folder, f"{call.kind}-{told}-{files.safe_name(call.session)}", now, TWICE_S)
+
+
+def _is_away(call: Call, in_force: Settings, now: float) -> bool:
+    """Whether a hook that asked the server a moment ago got no answer, so that nobody waits for it at every message."""
+    if not in_force.on_server or call.kind not in ("start", "prompt"):
+        return False
+    asked = files.read(call.home.folder, "asked")
+    if isinstance(asked, int | float) and in_force.deadline_s < now - asked < AWAY_S:
+        return True
+    files.write(call.home.folder, "asked", value=now)
+    return False
 
 
 # --- what happens -----------------------------------------------------------------------------------------
@@ -158,8 +173,11 @@ def make_mentions(
 ) -> tuple[str, tuple[str, ...]]:
     """The memories that a message names, as text, and their ids. Raises: GroundedError."""
     from grounded_mcp.brief.naming import mentioned, mentioned_text
+    from grounded_mcp.concrete import named
 
     room = _room(in_force, part)
+    if not named(message, room.names):
+        return "", ()  # without having opened anything
     store = _open(in_force)
     try:
         found = mentioned(store, lambda: place(home, folder, store, now), message, room, seen)
@@ -173,10 +191,21 @@ def _room(in_force: Settings, part: int) -> BriefOptions:
     return made._replace(max_chars=made.max_chars // part, max_tokens=made.max_tokens // part)
 
 
-def _open(in_force: Settings) -> LightStore:
-    from grounded_mcp.stores.sqlite_light import LightStore
+def _open(in_force: Settings) -> LightShelf:
+    """The store, to be read. Raises: ConfigError for an engine that is not there, StoreError."""
+    if not in_force.on_server:
+        from grounded_mcp.stores.sqlite_light import LightStore
 
-    return LightStore(in_force.store)
+        return LightStore(in_force.store)
+    try:
+        from grounded_mcp.stores.postgres_light import PostgresLight
+    except ImportError as error:
+        from grounded_mcp.errors import ConfigError
+
+        told = f"The store is a Postgres URL, and {error.name} is not installed."
+        raise ConfigError(told, "Install it: pip install 'grounded-memory-mcp[postgres]'") from error
+    values = in_force.values
+    return PostgresLight(in_force.store, None if values is None else values["store.postgres.schema"])
 
 
 def _looking(here: Place) -> Callable[[Mapping[str, str]], str]:

@@ -5,6 +5,7 @@
 ``fired/<event>``     that an event was answered: some clients run the hooks of another one, too
 ``queue/<name>``      a transcript that has grown, to be imported by the next sync or server
 ``projects``          which project a folder is, as long as its git directory is as it was
+``asked``             when a store's server was asked; gone once it has answered
 ====================  ==============================================================================================
 
 Nothing is made where there is no store: a data directory that was deleted stays deleted. Every file is replaced in one

@@ -7,6 +7,7 @@ it is known as long as the folder's git directory looks as it did (and for a day
 from __future__ import annotations
 
 import os
+from binascii import crc32
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,8 +18,7 @@ from grounded_mcp.home import Home
 if TYPE_CHECKING:
     from grounded_mcp.brief.choosing import BriefOptions
     from grounded_mcp.config import Values
-    from grounded_mcp.foreground import Weights
-    from grounded_mcp.stores.sqlite_light import LightStore
+    from grounded_mcp.foreground import LightShelf, Weights
 
 KNOWN_S = 86_400.0
 MAX_KNOWN = 200
@@ -45,6 +45,10 @@ class Settings(NamedTuple):
     deadline_s: float = 0.9
     values: Values | None = None
 
+    @property
+    def on_server(self) -> bool:
+        return self.store.startswith(("postgres://", "postgresql://"))
+
 
 def settings(home: Home, folder: str) -> Settings:
     """The settings in force for a folder; they are read only where there are any. Raises: ConfigError."""
@@ -70,10 +74,10 @@ def weights(values: Values | None) -> Weights:
     return Weights(*(values[f"confidence.{name}"] for name in names if values is not None))
 
 
-def place(home: Home, folder: str, store: LightStore, now: float) -> Place:
+def place(home: Home, folder: str, store: LightShelf, now: float) -> Place:
     """The project of a folder, as it is stored. Raises: GroundedError."""
     real = os.path.realpath(folder)
-    marks = [home.store, *home.marks, *_marks(real)]
+    marks = [_digest(home.store, *home.marks), *_marks(real)]
     known = files.read(home.folder, "projects")
     known = known if isinstance(known, dict) else {}
     match known.get(real):
@@ -84,6 +88,11 @@ def place(home: Home, folder: str, store: LightStore, now: float) -> Place:
     rest = list(known.items())[-MAX_KNOWN:]
     files.write(home.folder, "projects", value={**dict(rest), real: [now, marks, list(made)]})
     return made
+
+
+def _digest(*texts: str) -> str:
+    """A store's URL and the environment may hold a password, which belongs in no file."""
+    return f"{crc32(chr(0).join(texts).encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _marks(folder: str) -> Iterator[str]:
@@ -126,7 +135,7 @@ def _values(home: Home, folder: str) -> Values:
     return load(folder=Path(folder), env=home.env)
 
 
-def _identify(home: Home, folder: str, store: LightStore) -> Place:
+def _identify(home: Home, folder: str, store: LightShelf) -> Place:
     """By git and by the configuration, as every other face does; redacted as it was stored."""
     from pathlib import Path
 

@@ -30,10 +30,10 @@ Extend = Callable[[float], None]
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Answer one event. The process ends here, with 0, and without the interpreter's own clearing up."""
-    extend = _watch()
+    began, extend = time.monotonic(), _watch()
     data = b""
     try:
-        data = respond(argv, _sent, extend)
+        data = respond(argv, _sent, lambda seconds: extend(began + seconds - time.monotonic()))
         extend(WRITING_S)
         while data:
             data = data[os.write(1, data) :]

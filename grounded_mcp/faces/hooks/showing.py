@@ -8,7 +8,7 @@ import sys
 import time
 
 from grounded_mcp.brief.text import brief_data, brief_text
-from grounded_mcp.errors import GroundedError, StoreError
+from grounded_mcp.errors import GroundedError
 from grounded_mcp.faces.hooks.events import make_brief, make_mentions
 from grounded_mcp.faces.hooks.place import settings
 from grounded_mcp.home import find
@@ -34,8 +34,6 @@ def _made(*, as_json: bool, message: str | None) -> str:
     home, now = find(), time.time()
     folder = home.env.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
     in_force = settings(home, folder)
-    if "://" in in_force.store:
-        raise StoreError("The store is a URL; a brief is read from a file.", "Give the path of a file.")
     if message is not None:
         told, ids = make_mentions(home, folder, in_force, now, message)
         return json.dumps({"items": ids, "text": told}, ensure_ascii=False, indent=2) if as_json else told
