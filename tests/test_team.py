@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ import serving
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
 
 from grounded_mcp.assemble import open_store
 from grounded_mcp.config import load
@@ -32,6 +34,7 @@ from grounded_mcp.faces.gate import access
 from grounded_mcp.faces.limits import Limits
 from grounded_mcp.faces.metrics import Meter
 from grounded_mcp.faces.options import ServerOptions
+from grounded_mcp.faces.resources import TEMPLATE
 from grounded_mcp.settings import settings
 from grounded_mcp.stores.roster import Token
 from grounded_mcp.transfer.lines import KINDS
@@ -78,17 +81,21 @@ class Place:
         wire = {"Accept": "application/json, text/event-stream", "Content_Type": "application/json"}
         return self.answer("/mcp", token, "POST", json.dumps(message).encode(), **{**wire, **headers})
 
-    def call(self, name: str, tool: str, **arguments: Any) -> Any:
-        """The whole result of a call with a token's name."""
+    def talk(self, name: str, ask: Callable[[Client], Awaitable[Any]]) -> Any:
+        """What a client with a token's name is answered."""
 
         async def talk() -> Any:
             with anyio.fail_after(serving.WAIT):
                 async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {self.tokens[name]}"}) as web:
                     url = f"http://127.0.0.1:{self.port}/mcp"
                     async with Client(streamable_http_client(url, http_client=web)) as client:
-                        return await client.call_tool(tool, arguments)
+                        return await ask(client)
 
         return anyio.run(talk)
+
+    def call(self, name: str, tool: str, **arguments: Any) -> Any:
+        """The whole result of a call with a token's name."""
+        return self.talk(name, lambda client: client.call_tool(tool, arguments))
 
     def wire(self, name: str, tool: str, **arguments: Any) -> str:
         """Everything that a call brings back, as text."""
@@ -172,6 +179,50 @@ def test_case_60_each_team_finds_its_own_and_what_is_global(place: Place) -> Non
         assert {card["id"] for card in found} == {f"{kind}_{mark}" for kind in ("fact", "session", "doc", "digest")}
         shared = place.call(name, "ground_recall", query="whose mug").structured_content["data"]
         assert [card["id"] for card in shared] == ["fact_shared"]
+
+
+SHOWN: dict[str, Callable[[Client], Awaitable[Any]]] = {
+    "brief": lambda client: client.read_resource("memory://brief"),
+    "brief as a prompt": lambda client: client.get_prompt("startup_brief"),
+    "pack": lambda client: client.get_prompt("context_pack", {"task": "Move the deploy gateway of the cluster"}),
+    "ids": lambda client: client.complete(ResourceTemplateReference(uri=TEMPLATE), {"name": "id", "value": ""}),
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_case_60_resources_prompts_and_completions_show_a_team_its_own(place: Place, what: str) -> None:
+    for name, mine, other in (
+        ("red", "vermilion", "cerulean"),
+        ("reader", "vermilion", "cerulean"),
+        ("blue", "cerulean", "vermilion"),
+    ):
+        told = place.talk(name, SHOWN[what]).model_dump_json()
+        assert mine in told
+        assert other not in told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_case_60_another_teams_items_are_no_resources(place: Place, kind: str) -> None:
+    for pointer in ("cerulean", "cerulean%230", "cerulean?offset=1"):
+
+        async def read(client: Client) -> Any:
+            with pytest.raises(MCPError, match=f"there is no item {kind}_cerulean"):
+                await client.read_resource(f"memory://item/{kind}_{pointer}")  # noqa: B023 - read at once
+
+        place.talk("red", read)
+    assert (
+        "cerulean" in place.talk("blue", lambda c: c.read_resource(f"memory://item/{kind}_cerulean")).model_dump_json()
+    )
+
+
+def test_case_60_only_a_tokens_own_projects_are_offered_and_packed(place: Place) -> None:
+    prompt = PromptReference(name="context_pack")
+    for name, known in (("red", ["red"]), ("blue", ["blue"]), ("owner", ["blue", "red"])):
+        offered = place.talk(name, lambda client: client.complete(prompt, {"name": "project", "value": ""}))
+        assert sorted(offered.completion.values) == known
+    task = {"task": "Move the deploy gateway of the cluster", "project": BLUE}
+    told = place.talk("red", lambda client: client.get_prompt("context_pack", task)).model_dump_json()
+    assert "cerulean" not in told
 
 
 def test_case_60_the_owner_sees_every_team(place: Place) -> None:
