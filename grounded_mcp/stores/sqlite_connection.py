@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import random
 import threading
 import time
@@ -51,6 +52,10 @@ PRAGMAS = (
 
 STEPS = 50_000
 """Instructions of SQLite's machine between two looks at whether a read is still wanted: some milliseconds."""
+
+MAX_LOG = 64 * 2**20
+"""Bytes. A snapshot keeps the log from being written back into the file: one during which it grew as far is ended, so
+that a read which nobody finishes does not fill the disk (case 27)."""
 
 T = TypeVar("T")
 
@@ -133,6 +138,7 @@ class Database:
         """Run ``work`` on one snapshot of the store: the one that this thread holds, if any. Raises: StoreError."""
         held: apsw.Connection | None = getattr(self._here, "snapshot", None)
         if held is not None:
+            self._check_log()
             with self._translated():
                 return work(held)
         with self._snapshot() as db:
@@ -145,7 +151,7 @@ class Database:
             yield
             return
         with self._snapshot() as db:
-            self._here.snapshot = db
+            self._here.snapshot, self._here.log = db, self._log_bytes()
             try:
                 yield
             finally:
@@ -210,6 +216,17 @@ class Database:
     def _check_in_place(self) -> None:
         if not self.in_place():
             raise errors.moved(self.path)
+
+    def _check_log(self) -> None:
+        size = self._log_bytes()
+        if size > MAX_LOG and size - self._here.log > MAX_LOG // 2:  # else it was as long before
+            raise errors.outlived(self.path)
+
+    def _log_bytes(self) -> int:
+        try:
+            return os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - for every read of a block
+        except OSError:
+            return 0
 
     def _check_schema(self, db: apsw.Connection) -> None:
         """Another process may have migrated the file while this one had it open."""

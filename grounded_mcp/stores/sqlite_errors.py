@@ -99,6 +99,13 @@ _SYSTEM: dict[int, type[Exception]] = {
 }
 
 
+def outlived(path: Path) -> StoreBusy:
+    return StoreBusy(
+        f"So much was written to {path} while this was read that its log would fill the disk; the reading was ended.",
+        "Run it again when less is being written.",
+    )
+
+
 def moved(path: Path) -> StoreMoved:
     return StoreMoved(
         f"The store {path} was moved, replaced or deleted while it was open; nothing was stored.",

@@ -150,6 +150,28 @@ def test_case_23_a_write_that_others_keep_waiting_says_it_was_not_stored_and_rea
     assert found(store, "knob") == ["f2"]
 
 
+def test_case_27_a_read_that_is_held_open_sees_one_moment_and_hinders_no_writer(postgres: Open) -> None:
+    store = postgres()
+    store.save([fact("first", "note")])
+
+    def write() -> None:
+        for number in range(300):
+            store.save([fact(f"f{number}", f"note {number} of the build")])
+
+    with store.reading():
+        assert store.ids(limit=9) == ("first",)
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+        assert store.ids(limit=9) == ("first",)
+        held = store.info().bytes
+    assert len(store.ids(limit=999)) == 301
+    store.maintain()
+    store.scrub()
+    assert store.info().bytes <= held  # what the reader kept is given back
+
+
 def test_more_calls_than_connections_wait_and_then_say_so(postgres: Open) -> None:
     store = postgres(options=HASTY, postgres=replace(HASTY.postgres, pool_size=1))
     refused: list[StoreError] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -14,9 +16,10 @@ import pytest
 from storing import EVERYTHING, KINDS, doc, embed, fact, found, near, random_unit, unit
 
 from grounded_mcp.entities import entity_id
-from grounded_mcp.errors import StoreDamaged, StoreError
+from grounded_mcp.errors import StoreBusy, StoreDamaged, StoreError
 from grounded_mcp.stores.rules import passage_digest
 from grounded_mcp.stores.sqlite import SqliteStore
+from grounded_mcp.stores.sqlite_connection import MAX_LOG
 from grounded_mcp.stores.sqlite_schema import shipped
 from grounded_mcp.text import Analyzer, AnalyzerOptions
 from grounded_mcp.values import Space
@@ -279,6 +282,51 @@ def test_case_43_indexing_again_and_again_does_not_grow_the_file(sqlite: Open) -
     first = round_(0)
     assert [round_(number) <= 2 * first for number in range(1, 7)] == [True] * 6
     assert store.check() == ()
+
+
+def test_case_27_a_read_that_is_held_open_is_ended_before_the_log_fills_the_disk(sqlite: Open, path: Path) -> None:
+    store, log = sqlite(), Path(f"{path}-wal")
+    store.save([fact("first", "note")])
+    writes = iter(range(3_000))
+
+    def write(most: int) -> None:
+        for number in itertools.islice(writes, most):
+            store.save([fact(f"f{number}", f"note {number} of the build")])
+
+    def others(most: int) -> None:
+        thread = threading.Thread(target=write, args=(most,))
+        thread.start()
+        thread.join()
+
+    def read_slowly() -> None:
+        with store.reading():
+            while True:
+                assert store.ids(limit=9) == ("first",)
+                others(100)
+                assert log.stat().st_size < 2 * MAX_LOG
+
+    with pytest.raises(StoreBusy, match="the reading was ended"):
+        read_slowly()
+    others(3_000)
+    assert next(writes, None) is None
+    assert log.stat().st_size <= 16 * 2**20
+    with store.reading():
+        assert len(store.ids(limit=9_999)) == 3_001
+
+
+def test_case_27_a_read_is_not_ended_for_a_log_that_was_long_before(sqlite: Open, path: Path) -> None:
+    store, held, log = sqlite(), sqlite(), Path(f"{path}-wal")
+    store.save([fact("first", "note")])
+    with held.reading():
+        held.ids(limit=1)
+        for number in itertools.count():
+            store.save([fact(f"f{number}", f"note {number} of the build")])
+            if log.stat().st_size > MAX_LOG:
+                break
+        with store.reading():
+            seen = store.ids(limit=9_999)
+            store.save([fact("more", "note")])
+            assert store.ids(limit=9_999) == seen
 
 
 def test_case_27_the_log_stays_short_under_many_writes(sqlite: Open, path: Path) -> None:
