@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import httpx2
+import postgres_server
 import pytest
 import serving
 from mcp import Client
@@ -30,7 +31,7 @@ from grounded_mcp.faces.options import ServerOptions
 from tests.conftest import Command
 
 TOKEN = "correct-horse-battery"
-ROUTES = ["/mcp", "/sse", "/messages/", "/healthz", "/no-such-page"]
+ROUTES = ["/mcp", "/sse", "/messages/", "/healthz", "/metrics", "/no-such-page"]
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 
 
@@ -46,16 +47,27 @@ def started(home: Path, **settings: object) -> Iterator[Server]:
         yield Server(process, port, home / "log")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    yield from started(tmp_path_factory.mktemp("open"))
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=postgres_server.NEEDED)])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Settings for a store of either engine: who may call does not depend on it."""
+    if request.param == "sqlite":
+        yield {}
+    else:
+        with postgres_server.schema() as schema:
+            yield {"store": postgres_server.url(), "store__postgres__schema": schema}
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, store: dict[str, str]) -> Iterator[Server]:
+    yield from started(tmp_path_factory.mktemp("open"), **store)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, store: dict[str, str]) -> Iterator[Server]:
     """A server with a token and tight limits."""
     yield from started(
         tmp_path_factory.mktemp("guarded"),
+        **store,
         server__token=TOKEN,
         server__request_seconds=1.0,
         server__max_sessions=2,
@@ -184,9 +196,9 @@ def test_case_49_localhost_that_leads_elsewhere_is_not_loopback(monkeypatch: pyt
         access("localhost", 8765, ServerOptions())
 
 
-def test_case_49_a_server_that_would_expose_the_memory_does_not_start(tmp_path: Path) -> None:
+def test_case_49_a_server_that_would_expose_the_memory_does_not_start(tmp_path: Path, store: dict[str, str]) -> None:
     command = [sys.executable, "-m", "grounded_mcp", "serve", "--transport", "http", "--host", "0.0.0.0"]
-    env = serving.environment(tmp_path, server__port=0)
+    env = serving.environment(tmp_path, server__port=0, **store)
     ran = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=serving.WAIT)
     assert ran.returncode != 0
     assert ran.stdout == ""
