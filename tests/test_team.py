@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ class Place:
     command: Command
     log: Path
     tokens: dict[str, str] = field(default_factory=dict)
+    store: dict[str, str] = field(default_factory=dict)
+    """Settings that name the store."""
 
     def token(self, name: str, *args: str) -> str:
         made = self.command.json("token", "create", name, *args)
@@ -137,7 +139,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         seed(command)
         server = serving.http(home, server__token=OWNER, server__requests_per_minute=5_000, **more)
         _, port = held.enter_context(server)
-        place = Place(port, home, command, home / "log")
+        place = Place(port, home, command, home / "log", store=more or {"store": str(home / "memory.db")})
         for name, project in (("red", RED), ("blue", BLUE)):
             place.token(name, "--project", project)
         place.token("reader", "--project", RED, "--read-only")
@@ -361,6 +363,7 @@ def test_case_50_a_token_is_kept_as_a_digest_shown_once_and_in_no_log(place: Pla
         assert (digest(place.tokens[name]).encode() in held) is in_a_file
     listed = place.command("token", "list")
     assert "red (valid) reads and writes acme/red" in listed.stdout
+    assert "prometheus (valid) reads /metrics" in listed.stdout
     assert "gmcp_" not in listed.stdout
 
 
@@ -415,6 +418,20 @@ def test_a_token_that_makes_no_sense_is_not_made(command: Command, args: tuple[s
     assert done.returncode == 1
     assert told.replace("it would", "the token would") in done.stderr
     assert command("token", "revoke", args[0]).returncode == 1
+
+
+def test_two_servers_on_one_store_share_what_is_stored_and_who_is_let_in(place: Place, tmp_path: Path) -> None:
+    visitor = place.token("visitor", "--project", RED)
+    with serving.http(tmp_path, server__token=OWNER, **place.store) as (_, port):
+        other = replace(place, port=port)
+        told = place.call("visitor", "remember_fact", text="The second furnace is cold.").structured_content["id"]
+        found = other.call("visitor", "ground_recall", query="second furnace").structured_content["data"]
+        assert [card["id"] for card in found] == [told]
+        assert not other.call("visitor", "forget_memory", id=told).is_error
+        assert place.call("visitor", "open_memory", id=told).is_error
+        assert place.command("token", "revoke", "visitor").returncode == 0
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert [each.post(visitor, ping)[0] for each in (place, other)] == [401, 401]
 
 
 # --- limits, figures, the end -----------------------------------------------------------------------------

@@ -148,6 +148,6 @@ def _about(token: Token, now: float) -> str:
     from grounded_mcp.when import iso
 
     opens = [*token.projects, *token.scopes, *(["/metrics"] if token.metrics else [])]
-    how = "reads" if token.read_only else "reads and writes"
+    how = "reads" if token.read_only or not token.projects else "reads and writes"
     until = f", until {iso(token.expires_at)}" if token.expires_at else ""
     return f"{token.name} ({_state(token, now)}{until}) {how} {', '.join(opens)}"
