@@ -466,53 +466,102 @@ def test_g3_a_store_moves_to_postgres_and_back_unchanged(full: Command, postgres
 
 KILLED = """
 import os, sys
+from grounded_mcp.stores.postgres import PostgresStore
 from grounded_mcp.stores.sqlite import SqliteStore
-was, left = SqliteStore.adopt, [3]
-def adopt(self, carried, **more):
-    left[0] -= bool(carried)
-    if not left[0]:
-        os._exit(9)
-    return was(self, carried, **more)
-SqliteStore.adopt = adopt
+left = [3]
+for store in (SqliteStore, PostgresStore):
+    def adopt(self, carried, was=store.adopt, **more):
+        left[0] -= bool(carried)
+        if not left[0]:
+            os._exit(9)
+        return was(self, carried, **more)
+    store.adopt = adopt
 from grounded_mcp.faces.cli import main
 sys.exit(main())
 """
+"""The program that ends without a word before it stores the third batch."""
 
 
-def test_f4_a_migration_that_was_killed_half_way_goes_on_where_it_was(command: Command, tmp_path: Path) -> None:
-    with opened(command.home / "memory.db") as store:
-        for page in range(5):
-            texts = [(f"f{page}{n:03}", Clean(f"fact {n} of page {page}")) for n in range(100)]
-            store.save(
-                [Record(Item(i, "fact", "global", t, body=t, updated_at=1.0), (Passage(0, t),)) for i, t in texts]
-            )
-    args = ["migrate", str(command.home / "memory.db"), str(tmp_path / "new.db")]
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *args], env=command.environment(), cwd=tmp_path, capture_output=True, check=False
+def five_hundred(store: Any) -> None:
+    for page in range(5):
+        texts = [(f"f{page}{n:03}", Clean(f"fact {n} of page {page}")) for n in range(100)]
+        store.save([Record(Item(i, "fact", "global", t, body=t, updated_at=1.0), (Passage(0, t),)) for i, t in texts])
+
+
+def killed(command: Command, *args: str, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *args],
+        env={**command.environment(), **env},
+        cwd=command.cwd,
+        capture_output=True,
+        check=False,
     )
-    assert killed.returncode == 9
-    with opened(tmp_path / "new.db") as half:
+    assert done.returncode == 9, done.stderr
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_f4_a_migration_that_was_killed_half_way_goes_on_where_it_was(
+    command: Command, postgres: str, tmp_path: Path, engine: str
+) -> None:
+    with opened(command.home / "memory.db") as store:
+        five_hundred(store)
+    env = {"GROUNDED_STORE__POSTGRES__SCHEMA": postgres}
+    target = str(tmp_path / "new.db") if engine == "sqlite" else postgres_server.url()
+    args = ["migrate", str(command.home / "memory.db"), target]
+    killed(command, *args, env=env)
+    with opened(target) if engine == "sqlite" else closing(postgres_server.open_store(postgres)) as half:
         assert len(half.ids(limit=1_000)) == 200
-    report = command.json(*args)
-    assert (report["before"], report["moved"], report["same"]) == (200, 300, True)
-    once_more = command.json(*args)
-    assert once_more["same"]
-    refused = command("migrate", str(tmp_path / "new.db"), str(command.home / "memory.db"))
+        text = Clean("not from there")
+        half.save([Record(Item("zzz", "fact", "global", text, body=text), (Passage(0, text),))])
+    report = json.loads(command(*args, "--json", env=env).stdout)
+    assert (report["before"], report["moved"], report["same"]) == (200, 300, True)  # what was too much is gone
+    refused = command("migrate", target, str(command.home / "memory.db"), env=env)
     assert refused.returncode == 1
     assert "holds something already" in refused.stderr
 
 
-def test_a_migration_says_so_when_the_stores_are_not_the_same(full: Command, tmp_path: Path) -> None:
-    args = ("migrate", str(full.home / "memory.db"), str(tmp_path / "new.db"))
-    assert full(*args).returncode == 0
-    with opened(tmp_path / "new.db") as store:
-        store.delete([store.ids(limit=1)[0]])
-        text = Clean("not from there")
-        store.save([Record(Item("zzz", "fact", "global", text, body=text), (Passage(0, text),))])
-    repaired = full.json(*args)  # what differs is moved again, what is too much is removed
-    assert repaired["same"]
+def test_f4_an_import_that_was_killed_half_way_is_run_again(command: Command, tmp_path: Path) -> None:
+    with opened(command.home / "memory.db") as store:
+        five_hundred(store)
+    assert command("export", str(tmp_path / "all.jsonl")).returncode == 0
+    env = {"GROUNDED_STORE": str(tmp_path / "new.db")}
+    killed(command, "import", str(tmp_path / "all.jsonl"), env=env)
+    again = command("import", str(tmp_path / "all.jsonl"), env=env)
+    assert again.returncode == 1
+    assert "Add --merge" in again.stderr
+    merged = command("import", str(tmp_path / "all.jsonl"), "--merge", env=env)
+    assert merged.stdout.startswith("300 items added, 0 updated, 200 as they were")
+
+
+def test_a_backup_of_a_store_on_a_server_says_what_to_do(command: Command, postgres: str, tmp_path: Path) -> None:
+    env = {"GROUNDED_STORE": postgres_server.url(), "GROUNDED_STORE__POSTGRES__SCHEMA": postgres}
+    assert "There is no store" in command("backup", str(tmp_path / "copy.db"), env=env).stderr
+    command("remember", "The pump hums.", env=env)
+    done = command("backup", str(tmp_path / "copy.db"), env=env)
+    assert done.returncode == 1
+    assert "pg_dump, or `grounded-mcp migrate` into a file" in done.stderr
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_migration_that_was_finished_undoes_nothing_that_was_done_in_the_new_store(
+    full: Command, postgres: str, tmp_path: Path
+) -> None:
+    for target in (str(tmp_path / "new.db"), postgres_server.url()):
+        env = {"GROUNDED_STORE__POSTGRES__SCHEMA": postgres}
+        args = ("migrate", str(full.home / "memory.db"), target)
+        assert full(*args, env=env).returncode == 0
+        again = full(*args, env=env)
+        assert again.returncode == 0
+        assert again.stdout.startswith("0 items moved")
+        there = lambda *words: full(*words, env={**env, "GROUNDED_STORE": target})  # noqa: B023, E731 - used at once
+        assert there("remember", "The new pump hums.").returncode == 0
+        refused = full(*args, env=env)
+        assert refused.returncode == 1
+        assert "the two have changed since; nothing was done" in refused.stderr
+        assert "The new pump hums." in there("recall", "pump hums").stdout
     same = full("migrate", str(full.home / "memory.db"), str(full.home / "memory.db"))
     assert same.returncode == 1
+    assert "it is the same store" in same.stderr
 
 
 # --- lines ------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ def move(
     goes on.
     """
     state = _begin(source, target)
+    if state.get("over"):
+        return MoveReport(0, int(state["items"]), _still_same(source, target, words))
     total, space = sum(source.info().items.values()), source.space()
     before = moved = int(state.get("items", 0))
     rest = all_items(source, vectors=True, after=str(state.get("after", "")))
@@ -62,7 +64,7 @@ def move(
     _move_rest(source, target, now)
     verdict = _settle(source, target, words)
     if verdict.same:
-        target.adopt((), checkpoints={MOVED: json.dumps({"from": state["from"], "over": True})})
+        target.adopt((), checkpoints={MOVED: json.dumps({"from": state["from"], "items": moved, "over": True})})
     return MoveReport(moved - before, before, verdict)
 
 
@@ -71,7 +73,7 @@ def _begin(source: Movable, target: Movable) -> dict[str, Any]:
     origin = _identity(source)
     state: dict[str, Any] = json.loads(target.checkpoints(MOVED).get(MOVED, "{}"))
     if state.get("over") and state.get("from") == origin:
-        return {"from": origin}  # once more: only what differs is written
+        return {"items": 0, **state}
     if not state and (target.ids(limit=1) or target.buried()):
         raise InputError("to", "that store holds something already.", "Name a new one; export and import merge.")
     if state and state.get("from") != origin:
@@ -81,6 +83,15 @@ def _begin(source: Movable, target: Movable) -> dict[str, Any]:
     state = state or {"from": origin}
     target.adopt((), checkpoints={MOVED: json.dumps(state)})
     return state
+
+
+def _still_same(source: Movable, target: Movable, words: Words) -> Verdict:
+    """A migration that was finished is not done again: the new store may have been in use since. Raises: InputError."""
+    verdict = verify(source, target, words)
+    if not verdict.same:
+        told = "everything was moved there before, and the two have changed since; nothing was done."
+        raise InputError("to", told, "Name a new one, or export from one and import with --merge into the other.")
+    return verdict
 
 
 def _identity(store: Movable) -> str:
