@@ -25,16 +25,26 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
+from wiring import wired
 
 from grounded_mcp.assemble import open_store
 from grounded_mcp.config import load
-from grounded_mcp.errors import ConfigError
+from grounded_mcp.errors import (
+    ConfigError,
+    NotFound,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreStopped,
+    StoreUnreachable,
+)
 from grounded_mcp.faces.doorman import Doorman, digest, new_token
 from grounded_mcp.faces.gate import access
 from grounded_mcp.faces.limits import Limits
 from grounded_mcp.faces.metrics import Meter
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.resources import TEMPLATE
+from grounded_mcp.faces.team import Team
 from grounded_mcp.settings import settings
 from grounded_mcp.stores.roster import Token
 from grounded_mcp.transfer.lines import KINDS
@@ -432,6 +442,48 @@ def test_two_servers_on_one_store_share_what_is_stored_and_who_is_let_in(place: 
         assert place.command("token", "revoke", "visitor").returncode == 0
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         assert [each.post(visitor, ping)[0] for each in (place, other)] == [401, 401]
+
+
+@pytest.mark.parametrize("name", ["owner", "member"])
+@pytest.mark.parametrize(
+    "error", [StoreBusy, StoreFull, StoreStopped, StoreUnreachable, StoreError], ids=lambda error: error.__name__
+)
+def test_case_60_where_the_store_lies_is_told_to_its_owner_only(name: str, error: type[StoreError]) -> None:
+    def broken() -> Any:
+        raise AssertionError
+
+    team = Team(broken, broken, broken)
+    token = None if name == "owner" else Token("member", "0" * 64, (RED,))
+    told = team.opening(token).words(error("/srv/secret/memory.db is not to be named.", "Look at it."))
+    assert ("/srv/secret" in told) is (name == "owner")
+    assert told.endswith(".")
+    assert team.opening(token).words(NotFound("id", "there is no item x.", "Use another.")).startswith("id: ")
+
+
+@postgres_server.NEEDED
+def test_a_server_whose_database_is_lost_says_so_lets_nobody_in_unseen_and_goes_on_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    command, quick = Command(tmp_path, tmp_path), {"store__postgres__pool_timeout_s": 1.0}
+    with postgres_server.schema() as schema, wired() as wire:
+        store = {"store": wire.url, "store__postgres__schema": schema, **quick}
+        with serving.http(tmp_path, server__token=OWNER, **store) as (_, port):
+            named = {f"GROUNDED_{name.upper()}": str(value) for name, value in store.items()}
+            place = Place(port, tmp_path, replace(command, env=named), tmp_path / "log", {"owner": OWNER})
+            member = place.token("member", "--project", RED)
+            assert not place.call("member", "remember_fact", text="The furnace is cold.").is_error
+            wire.cut()
+            lost = place.call("owner", "ground_recall", query="furnace")
+            assert lost.is_error
+            assert "cannot be reached" in lost.content[0].text
+            assert wire.url in lost.content[0].text
+            assert place.status("/healthz") == 503
+            assert place.status("/mcp", member, "POST", b"{}") == 503
+            assert "grounded_mcp_store_up 0" in place.answer("/metrics", OWNER)[1]
+            wire.whole = True
+            assert 200 in (place.status("/healthz") for _ in range(30))  # each waits a second for the pool
+            found = place.call("member", "ground_recall", query="furnace").structured_content["data"]
+            assert [card["title"] for card in found] == ["The furnace is cold."]
 
 
 # --- limits, figures, the end -----------------------------------------------------------------------------

@@ -103,9 +103,9 @@ def answer(
         return _result(_fitted(lambda fit: tool.show(found, fit, values), view, most))
     except StoreMoved as error:
         desk.opening.let_go(memory)  # what is under the path now is for the next call
-        return _failure(str(error))
+        return _failure(desk.opening.words(error))
     except GroundedError as error:
-        return _failure(str(error))
+        return _failure(desk.opening.words(error))
     except BaseException as error:
         # SystemExit and KeyboardInterrupt too: leaving the worker they would end the event loop.
         exact = error if logger.isEnabledFor(logging.DEBUG) else None

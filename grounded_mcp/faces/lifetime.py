@@ -154,6 +154,10 @@ class Opening:
             return False
         return True
 
+    def words(self, error: GroundedError) -> str:
+        """What whoever asked is told of an error."""
+        return str(error)
+
     def let_go(self, memory: Memory | None) -> None:
         """Close a memory whose store is gone, unless another call did; the next call opens what is there then."""
         with self._lock:

@@ -119,13 +119,13 @@ class Handlers:
         return prompts.shown(clean(given.get("task", "")), await self._answer(context, name, given))
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        argument, memory = params.argument, self.whose(context).memory
+        argument, opening = params.argument, self.whose(context)
         try:
             return await anyio.to_thread.run_sync(
-                completing.completed, params.ref, argument.name, argument.value, memory
+                completing.completed, params.ref, argument.name, argument.value, opening.memory
             )
         except GroundedError as error:
-            raise MCPError(code=types.INTERNAL_ERROR, message=told(str(error))) from None
+            raise MCPError(code=types.INTERNAL_ERROR, message=told(opening.words(error))) from None
 
     async def _answer(
         self,

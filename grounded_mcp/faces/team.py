@@ -6,11 +6,12 @@ opens for a token stands on a ``BoundedStore``. Knows nothing about tools, or ab
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grounded_mcp.errors import GroundedError, StoreError
+from grounded_mcp.errors import GroundedError, StoreBusy, StoreError, StoreStopped, StoreUnreachable
 from grounded_mcp.faces.doorman import BEARER, Bearer
 from grounded_mcp.faces.lifetime import Opening
 
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
     from grounded_mcp.assemble import Base
     from grounded_mcp.memory import Memory
     from grounded_mcp.stores.roster import Token
+
+
+logger = logging.getLogger(__name__)
+
+_TOLD: tuple[tuple[type[StoreError], str], ...] = (
+    (StoreStopped, "The search was called off. Ask again if the answer is still wanted."),
+    (StoreBusy, "The memory is busy; nothing was stored. Try again in a moment."),
+    (
+        StoreUnreachable,
+        "The memory cannot be reached; nothing was acknowledged. Try again in a moment, and look whether what you "
+        "stored is there before you store it again.",
+    ),
+    (StoreError, "The memory cannot do this now. Tell whoever runs this server: its log says why."),
+)
 
 
 class Team:
@@ -94,6 +109,13 @@ class _Guest(Opening):
             super().let_go(self._memory)
             self._under = under
         return super().memory()
+
+    def words(self, error: GroundedError) -> str:
+        """Without where the store lies, which is nothing of the bearer's (case 60); the log has all of it."""
+        if not isinstance(error, StoreError):
+            return str(error)
+        logger.warning("a token's bearer was told less: %s", error)
+        return next(words for kind, words in _TOLD if isinstance(error, kind))
 
     def let_go(self, memory: Memory | None) -> None:
         super().let_go(memory)

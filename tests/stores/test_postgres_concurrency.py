@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import postgres_server
 import psycopg
 import pytest
 from storing import EVERYTHING, SPACE, Worker, doc, embed, fact, found, held, near, random_unit, unit, where
+from wiring import Wire, wired
 
 from grounded_mcp.assemble import build_memory, find_project, open_base
 from grounded_mcp.config import load
@@ -234,66 +233,10 @@ def test_r15_no_connection_is_held_while_a_model_works(schema: str, tmp_path: Pa
 # --- the server goes away ---------------------------------------------------------------------------------
 
 
-@dataclass
-class Wire:
-    """A way to the server that can be cut and mended."""
-
-    listener: socket.socket
-    url: str
-    pairs: list[tuple[socket.socket, socket.socket]] = field(default_factory=list)
-    whole: bool = True
-
-    def cut(self) -> None:
-        self.whole = False
-        for pair in self.pairs:
-            for end in pair:
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-
-    def serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                ours, _ = self.listener.accept()
-                if not self.whole:
-                    ours.close()
-                    continue
-                theirs = reach()
-                self.pairs.append((ours, theirs))
-                for one, other in ((ours, theirs), (theirs, ours)):
-                    threading.Thread(target=pump, args=(one, other), daemon=True).start()
-
-
-def reach() -> socket.socket:
-    parts = urlsplit(postgres_server.url())
-    folder = parse_qs(parts.query).get("host", [""])[0]
-    if folder:
-        server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{folder}/.s.PGSQL.{parts.port or 5432}")
-        return server
-    return socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 5432))
-
-
-def pump(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError):
-        while data := one.recv(65_536):
-            other.sendall(data)
-    for end in (one, other):
-        with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-
-
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        parts = urlsplit(postgres_server.url())
-        user = parts.netloc.rpartition("@")[0].rstrip(":") or "postgres"
-        wire = Wire(listener, f"postgresql://{user}@127.0.0.1:{listener.getsockname()[1]}{parts.path}")
-        threading.Thread(target=wire.serve, daemon=True).start()
-        yield wire
-        wire.cut()
-        for pair in wire.pairs:
-            for end in pair:
-                end.close()
+    with wired() as made:
+        yield made
 
 
 @contextmanager
@@ -311,9 +254,17 @@ def test_a_lost_server_is_told_and_used_again_when_it_is_back(wire: Wire, schema
             with pytest.raises(StoreUnreachable, match="goes on by itself when it is back"):
                 call()
         wire.whole = True
-        assert found(store, "lever") == ["f1"]
+        assert patiently(lambda: found(store, "lever")) == ["f1"]
         store.save([fact("f2", "knob")])
         assert found(store, "knob") == ["f2"]
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """What a call gives once the pool has found the way again: on a busy machine not within its 0.3 s."""
+    for _ in range(30):
+        with suppress(StoreUnreachable):
+            return call()
+    return call()
 
 
 def test_connections_that_the_server_ended_cost_no_call(postgres: Open, schema: str) -> None:
@@ -343,7 +294,7 @@ def test_a_write_whose_server_is_lost_in_the_middle_stores_nothing(wire: Wire, s
         with pytest.raises(StoreUnreachable):
             store.save([fact("f1", "knob"), fact("f2", "knob")])
         wire.whole = True
-        assert (found(store, "lever"), found(store, "knob")) == (["f1"], [])
+        assert patiently(lambda: (found(store, "lever"), found(store, "knob"))) == (["f1"], [])
 
 
 # --- faults and filters -----------------------------------------------------------------------------------
