@@ -8,7 +8,7 @@ import random
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -545,6 +545,39 @@ def test_case_25_a_reset_for_a_space_refuses_the_vectors_of_the_one_before(store
     with pytest.raises(StoreMismatch, match="model-b"):
         embed(store, "f1", EAST)
     assert store.info().vectors == {"pending": 2, "ok": 0, "none": 0}
+
+
+def test_case_25_while_vectors_are_replaced_a_search_finds_those_of_one_space_or_says_so(open_store: Open) -> None:
+    mine, others = open_store(), open_store()
+    mine.save([fact(f"f{n}", f"lever {n}") for n in range(60)])
+    spaces = {SPACE: EAST, Space("model-b", 4): NORTH}  # in each of them everything points one way
+    _embed_waiting(mine, SPACE, EAST)
+    assert len(mine.nearest(EAST, EVERYTHING, 100, space=SPACE)) == 60
+    over = threading.Event()
+
+    def replace_all() -> None:
+        for space, vector in [*spaces.items()] * 3:
+            others.reset_vectors(space)
+            _embed_waiting(others, space, vector)
+        over.set()
+
+    thread = threading.Thread(target=replace_all)
+    thread.start()
+    while not over.is_set():
+        assert len(mine.lexical(["lever"], EVERYTHING, 100)) == 60
+        for space, vector in spaces.items():
+            with suppress(StoreMismatch):
+                scores = {round(hit.score, 6) for hit in mine.nearest(vector, EVERYTHING, 100, space=space)}
+                assert scores <= {1.0}
+        assert thread.is_alive() or over.is_set()
+    thread.join()
+    assert len(mine.nearest(NORTH, EVERYTHING, 100, space=Space("model-b", 4))) == 60
+
+
+def _embed_waiting(store: Store, space: Space, vector: Vector) -> None:
+    """Ten at a time, as a filler does."""
+    while waiting := store.pending(10):
+        store.set_vectors(space, {each.id: vector for each in waiting})
 
 
 def test_pending_passages_come_by_id_in_pages(store: Store) -> None:
