@@ -15,7 +15,20 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import hooks, imports, mcp_surface, packs, project_memory, quality, recall, sessions, start, sync, team
+from bench import (
+    hooks,
+    imports,
+    mcp_surface,
+    packs,
+    parity,
+    project_memory,
+    quality,
+    recall,
+    sessions,
+    start,
+    sync,
+    team,
+)
 
 MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "start": start.measure,
@@ -29,8 +42,9 @@ MEASUREMENTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "import": imports.measure,
     "sessions": sessions.measure,
     "team": team.measure,
+    "parity": parity.measure,
 }
-NEEDS = {"packs": "repository", "quality": "data", "import": "sessions", "sessions": "sessions"}
+NEEDS = {"packs": "repository", "quality": "data", "parity": "data", "import": "sessions", "sessions": "sessions"}
 """Measurements that run on a folder, and the option that names it."""
 
 
@@ -38,8 +52,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], help=", ".join(MEASUREMENTS))
     parser.add_argument("--rounds", type=int, default=9, help="runs per figure of `start` (default: 9)")
-    parser.add_argument("--queries", type=int, default=200, help="queries per size of `recall` (default: 200)")
-    parser.add_argument("--data", type=Path, help="folder with docs-qa and code-qa, for `quality`")
+    parser.add_argument(
+        "--queries", type=int, default=200, help="queries per size of `recall`, or data set of `parity` (default: 200)"
+    )
+    parser.add_argument("--data", type=Path, help="folder of data sets, for `quality` and `parity`")
     parser.add_argument("--sessions", type=Path, help="folder of sessions and queries, for import and sessions")
     parser.add_argument("--repository", action="append", metavar="NAME=FOLDER", help="for packs; may be repeated")
     parser.add_argument("--passages", action="append", type=int, metavar="N", help="sizes of `team` (10000, 100000)")

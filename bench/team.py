@@ -47,7 +47,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     sizes = args.passages or SIZES
     with ExitStack() as held:
         scratch = Path(held.enter_context(tempfile.TemporaryDirectory()))
-        server = held.enter_context(_postgres(scratch))
+        server = held.enter_context(postgres(scratch))
         rows = [row for size in sizes for row in _at(size, scratch / str(size), server, args.queries)]
     head = ("passages", "store", "db p50", "db p95", "total p50", "total p95", "writes/s", f"{WRITERS} writers/s")
     head += ("HTTP calls/s", "HTTP p50", "HTTP p95")
@@ -189,7 +189,7 @@ def _serving(more: list[str], env: dict[str, str]) -> Iterator[int]:
 
 
 @contextmanager
-def _postgres(scratch: Path) -> Iterator[str]:
+def postgres(scratch: Path) -> Iterator[str]:
     """The URL of a server; empty where there is none."""
     if given := os.environ.get("GROUNDED_TEST_POSTGRES"):
         yield given
