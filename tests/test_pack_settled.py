@@ -14,7 +14,7 @@ from grounded_mcp.text import Analyzer
 from grounded_mcp.values import Kind, Vote
 from tests.candidates import candidate, recall
 
-OPTIONS = SettledOptions(named=0.62, unnamed=0.72, unknown=0.4)
+OPTIONS = SettledOptions(named=0.62, distinct=0.5, unnamed=0.72, unknown=0.4)
 INDEX = Analyzer().index
 WORDS = st.lists(st.sampled_from(["berth", "tide", "ship", "quay", "pilot"]), max_size=5).map(" ".join)
 
@@ -47,6 +47,16 @@ def test_a_passage_bears_on_a_task_by_its_cosine_and_half_its_share_of_the_words
 ) -> None:
     """Of four words, two that one passage has weigh ln(40.5 / 1.5 + 1) and two that none has ln(40.5 / 0.5 + 1)."""
     assert enough("berth tide ship quay", found(tokens, cosine)) is bears
+
+
+def test_a_name_of_three_words_is_one_thing_so_that_less_is_enough_for_what_holds_it() -> None:
+    """What holds the name holds its words, too: four of the task's six, by weight .60 of it."""
+    task = "rename the setting vector_cache_mb"
+    assert enough(task, found("vector_cache_mb = 64", 0.20))
+    assert not enough(task, found("vector_cache_mb = 64", 0.19))
+    assert not enough(task, found("a cache of vectors", 0.45), found("vector_cache_mb = 64", 0.05))
+    assert not enough("rename the setting max_size", found("max_size = 64", 0.2))
+    assert enough("rename the setting max_size", found("max_size = 64", 0.4))
 
 
 def test_a_word_that_everything_holds_says_next_to_nothing_and_a_rare_one_much() -> None:

@@ -171,7 +171,7 @@ ASKS: list[tuple[str, dict[str, Any]]] = [
     ("get_project_memory", {"project": BLUE}),
     ("get_project_memory", {"query": "deploy gateway cluster", "intent": "diagnose"}),
     ("get_project_memory", {"query": "deploy gateway", "intent": "repair", "project": BLUE}),
-    ("context_pack", {"task": "Move the deploy gateway of the cluster", "detail": "full"}),
+    ("context_pack", {"task": "Move the deploy gateway, port 8443", "detail": "full"}),
     ("context_pack", {"task": "Move the deploy gateway", "project": BLUE, "detail": "full"}),
     ("memory_status", {}),
 ]
@@ -196,7 +196,7 @@ def test_case_60_each_team_finds_its_own_and_what_is_global(place: Place) -> Non
 SHOWN: dict[str, Callable[[Client], Awaitable[Any]]] = {
     "brief": lambda client: client.read_resource("memory://brief"),
     "brief as a prompt": lambda client: client.get_prompt("startup_brief"),
-    "pack": lambda client: client.get_prompt("context_pack", {"task": "Move the deploy gateway of the cluster"}),
+    "pack": lambda client: client.get_prompt("context_pack", {"task": "Move the deploy gateway, port 8443"}),
     "ids": lambda client: client.complete(ResourceTemplateReference(uri=TEMPLATE), {"name": "id", "value": ""}),
 }
 
@@ -232,7 +232,7 @@ def test_case_60_only_a_tokens_own_projects_are_offered_and_packed(place: Place)
     for name, known in (("red", ["red"]), ("blue", ["blue"]), ("owner", ["blue", "red"])):
         offered = place.talk(name, lambda client: client.complete(prompt, {"name": "project", "value": ""}))
         assert sorted(offered.completion.values) == known
-    task = {"task": "Move the deploy gateway of the cluster", "project": BLUE}
+    task = {"task": "Move the deploy gateway, port 8443", "project": BLUE}
     told = place.talk("red", lambda client: client.get_prompt("context_pack", task)).model_dump_json()
     assert "cerulean" not in told
 

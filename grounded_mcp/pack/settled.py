@@ -32,15 +32,18 @@ Asked = Mapping[frozenset[str], float]
 @dataclass(frozen=True, slots=True)
 class SettledOptions:
     """[pack.settled]: what is enough of cosine + half the share of the words, for a task that names what is there
-    (``named``) and for one that names nothing (``unnamed``); and the cosine that counts where only words were
-    searched (``unknown``)."""
+    (``named``), for a passage that holds a name of three words or more (``distinct``), and for a task that names
+    nothing (``unnamed``); and the cosine that counts where only words were searched (``unknown``)."""
 
     named: float
+    distinct: float
     unnamed: float
     unknown: float
 
 
 _NAMED = re.compile(r"\w[/._]\w|[a-z][A-Z]|\w_\w")
+_DISTINCT = re.compile(r"[^\W_]+(?:_[^\W_]+){2,}")
+"""`vector_cache_mb` is one thing, where `max_size` may be anybody's."""
 _SUFFIX = re.compile(
     r"\.(?:bash|c|cfg|cpp|cs|css|go|h|html|ini|java|js|json|jsx|kt|lock|md|mdx|php|ps1|py|rb|rs|rst|scala|sh|sql|swift"
     r"|tf|toml|ts|tsx|txt|xml|yaml|yml)$"
@@ -51,15 +54,21 @@ def settled(items: Sequence[PackItem], found: Recall, options: SettledOptions, i
     """Whether a pack has anything to stand on. A task that is a time and nothing else needs something of that time."""
     if found.rankings and all(ranking.lane == "temporal" for ranking in found.rankings):
         return any(_of_the_time(item, found) for item in items)
-    named = [set(_forms(terms)) for surface, terms in found.words if _NAMED.search(surface)]
+    named = {surface: set(_forms(terms)) for surface, terms in found.words if _NAMED.search(surface)}
     pool = [_tokens(item) for item in items]
-    if named and all(tokens.isdisjoint(forms) for forms in named for tokens in pool):
+    if named and all(tokens.isdisjoint(forms) for forms in named.values() for tokens in pool):
         return False
+    distinct = [forms for surface, forms in named.items() if _DISTINCT.fullmatch(surface)]
     asked = _weighed(pool, found)
-    enough = options.named if named else options.unnamed
     blind = options.unknown if found.mode == "lexical" else None
+
+    def enough(tokens: frozenset[str]) -> float:
+        if any(not tokens.isdisjoint(forms) for forms in distinct):
+            return options.distinct
+        return options.named if named else options.unnamed
+
     return any(
-        _near(item, blind) + _share(tokens, _path(item), asked, index) / 2 >= enough
+        _near(item, blind) + _share(tokens, _path(item), asked, index) / 2 >= enough(tokens)
         for item, tokens in zip(items, pool, strict=True)
     )
 
