@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from grounded_mcp.values import Kind, Project, Space
 
@@ -62,3 +63,65 @@ class Status:
     """Where the settings came from, in the order they were applied."""
     usage: Usage | None = None
     """None where telemetry is off."""
+
+
+class NotedSession(NamedTuple):
+    """A client session: when it was first and last heard of."""
+
+    id: str
+    client: str
+    first_at: float
+    last_at: float
+
+
+class NotedRecall(NamedTuple):
+    """What one recall came to: ``events.Recalled`` in counters. ``opened``: how many of its items were opened since;
+    ``reused``: what was reported about it, None where nothing was."""
+
+    id: str
+    session: str
+    at: float
+    tool: str
+    project: str
+    intent: str
+    asked: str
+    mode: str
+    degraded: str
+    embed_ms: float
+    db_ms: float
+    rerank_ms: float
+    total_ms: float
+    results: int
+    opened: int
+    reused: bool | None
+
+
+class NotedItem(NamedTuple):
+    """An item, and how many recalls returned it, led to its being opened, and were reported as reused."""
+
+    id: str
+    kind: Kind
+    recalled: int
+    opened: int
+    reused: int
+
+
+class RecalledItem(NamedTuple):
+    """An item at its rank, from 1, in what a recall returned."""
+
+    recall: str
+    rank: int
+    item: str
+    kind: Kind
+    opened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Telemetry since a time, sessions and recalls oldest first, items by reuse. ``dropped``: events that were never
+    stored, of all time."""
+
+    sessions: tuple[NotedSession, ...]
+    recalls: tuple[NotedRecall, ...]
+    items: tuple[NotedItem, ...]
+    dropped: int

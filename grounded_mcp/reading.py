@@ -33,6 +33,8 @@ class Provenance:
     """Pointers to the conversations that it was made from."""
     conflicts: tuple[Item, ...] = ()
     """What cannot hold beside it."""
+    successor: Item | None = None
+    """What took its place, where it was superseded."""
 
 
 @dataclass(frozen=True, slots=True)

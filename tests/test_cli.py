@@ -142,6 +142,11 @@ def test_remember_then_recall_then_replace_by_topic_keeps_the_history(command: C
     assert [card["id"] for card in cards] == [second["id"]]
     history = command.json("open", second["id"])["history"]
     assert [old["id"] for old in history] == [first["id"]]
+    later = command.json("open", first["id"])["supersededBy"]
+    assert (later["id"], later["state"]) == (second["id"], "active")
+    told = command("open", first["id"]).stdout
+    assert f"superseded by {second['id']} (active, " in told
+    assert told.rstrip().endswith(">The API listens on port 8091</project-memory>")
 
 
 def test_saying_the_same_again_changes_nothing(command: Command) -> None:

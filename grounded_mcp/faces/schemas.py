@@ -63,8 +63,8 @@ FORGOTTEN = _fields("action ids others unchanged alike note", required="action i
 
 OPENED = _fields(
     "id source title text path topic heading line scope state origin importance pinned createdAt updatedAt attributes "
-    "provenance conflicts history earlier offset nextOffset prevOffset size passages neighbours hidden_chars_removed "
-    "external_url guidance",
+    "provenance conflicts supersededBy history earlier offset nextOffset prevOffset size passages neighbours "
+    "hidden_chars_removed external_url guidance",
     required="id source text offset size",
 )
 

@@ -294,6 +294,8 @@ def opened(result: Opened) -> str:
         lines.append(f"evidence {says} {iso(piece.at)}: {'  '.join([piece.kind, *marks])}")
     lines += [f"from {one_line(each)}" for each in result.provenance.sources]
     lines += [f"conflicts with {one_line(each.id)}: {one_line(each.title)}" for each in result.provenance.conflicts]
+    later = result.provenance.successor
+    lines += [f"superseded by {one_line(later.id)}: {one_line(later.body or later.title)}"] if later else []
     lines += [f"replaced {iso(old.updated_at)}: {one_line(old.body or old.title)}" for old in result.history]
     return "\n".join(lines)
 

@@ -50,6 +50,7 @@ def provenance(store: Store, item: Item) -> Provenance:
         against=sum(not each.supports for each in evidence),
         sources=tuple(_sources(store, item)),
         conflicts=store.conflicts([item.id]).get(item.id, ())[:MAX_CONFLICTS],
+        successor=store.successor(item.id) if item.state == "superseded" else None,
     )
 
 

@@ -74,6 +74,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequen
         "attributes": {field(name): field(value) for name, value in sorted(item.attrs.items())[:MAX_ATTRIBUTES]},
         "provenance": _provenance(item, known, evidence),
         **conflicting(known.conflicts),
+        "supersededBy": _replaced(known.successor) if known.successor else None,
         "history": [_replaced(old) for old in history],
         "earlier": len(result.history) - len(history) or None,
         "offset": result.offset,
@@ -141,7 +142,7 @@ def _replaced(old: Item) -> Envelope:
 
 def opened_text(envelope: Envelope) -> str:
     """The page for a client that shows only text."""
-    inside = {"text", "history", "attributes", "guidance", "neighbours", "provenance", "conflicts"}
+    inside = {"text", "supersededBy", "history", "attributes", "guidance", "neighbours", "provenance", "conflicts"}
     lines = [" | ".join(f"{name} {quoted(value)}" for name, value in envelope.items() if name not in inside)]
     if "attributes" in envelope:
         lines.append(" | ".join(f"{name} {quoted(value)}" for name, value in envelope["attributes"].items()))
@@ -150,9 +151,14 @@ def opened_text(envelope: Envelope) -> str:
     lines += [envelope["guidance"], envelope["text"], *_known(envelope["provenance"])]
     if "conflicts" in envelope:
         lines.append(f"conflicts with {conflicts_line(envelope)}")
-    for old in envelope.get("history", ()):
-        lines.append(f"replaced {old['id']} ({old['state']}, {old['updatedAt']}): {old['text']}")
+    if "supersededBy" in envelope:
+        lines.append(f"superseded by {_named(envelope['supersededBy'])}")
+    lines += [f"replaced {_named(old)}" for old in envelope.get("history", ())]
     return "\n".join(lines)
+
+
+def _named(other: Envelope) -> str:
+    return f"{other['id']} ({other['state']}, {other['updatedAt']}): {other['text']}"
 
 
 def _known(provenance: Envelope) -> Iterator[str]:

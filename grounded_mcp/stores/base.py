@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from grounded_mcp.accounts import StoreInfo
+from grounded_mcp.accounts import Noted, NotedItem, NotedRecall, NotedSession, RecalledItem, StoreInfo
 from grounded_mcp.entities import EntityId
 from grounded_mcp.events import Event
 from grounded_mcp.foreground import Foreground, Most, Note, Weights
@@ -85,68 +85,6 @@ class RepairReport:
     found: tuple[str, ...]
     left: tuple[str, ...]
     kept: Path | None
-
-
-class NotedSession(NamedTuple):
-    """A client session: when it was first and last heard of."""
-
-    id: str
-    client: str
-    first_at: float
-    last_at: float
-
-
-class NotedRecall(NamedTuple):
-    """What one recall came to: ``events.Recalled`` in counters. ``opened``: how many of its items were opened since;
-    ``reused``: what was reported about it, None where nothing was."""
-
-    id: str
-    session: str
-    at: float
-    tool: str
-    project: str
-    intent: str
-    asked: str
-    mode: str
-    degraded: str
-    embed_ms: float
-    db_ms: float
-    rerank_ms: float
-    total_ms: float
-    results: int
-    opened: int
-    reused: bool | None
-
-
-class NotedItem(NamedTuple):
-    """An item, and how many recalls returned it, led to its being opened, and were reported as reused."""
-
-    id: str
-    kind: Kind
-    recalled: int
-    opened: int
-    reused: int
-
-
-class RecalledItem(NamedTuple):
-    """An item at its rank, from 1, in what a recall returned."""
-
-    recall: str
-    rank: int
-    item: str
-    kind: Kind
-    opened: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """Telemetry since a time, sessions and recalls oldest first, items by reuse. ``dropped``: events that were never
-    stored, of all time."""
-
-    sessions: tuple[NotedSession, ...]
-    recalls: tuple[NotedRecall, ...]
-    items: tuple[NotedItem, ...]
-    dropped: int
 
 
 class Analyzer(Protocol):
@@ -304,6 +242,10 @@ class Store(Protocol):
 
     def history(self, item_id: str, limit: int) -> tuple[Item, ...]:
         """Superseded items that this one replaced, directly or through one another, newest first."""
+        ...
+
+    def successor(self, item_id: str) -> Item | None:
+        """What stands today in the place of a superseded item; None for any other, or where nothing does."""
         ...
 
     def known(self, kind: Kind, scope: str) -> Mapping[str, Known]:

@@ -216,6 +216,10 @@ class BoundedStore:
             return ()
         return tuple(item for item in self._store.history(item_id, limit) if self._may_read(item))
 
+    def successor(self, item_id: str) -> Item | None:
+        found = self._store.successor(item_id) if self._seen(item_id) else None
+        return found if found is not None and self._may_read(found) else None
+
     def known(self, kind: Kind, scope: str) -> Mapping[str, Known]:
         return self._store.known(kind, scope) if scope in self._rights.reads else {}
 

@@ -212,6 +212,9 @@ class PostgresStore(Moving):
     def history(self, item_id: str, limit: int) -> tuple[Item, ...]:
         return self._database.read(lambda db: reading.history(db, item_id, limit))
 
+    def successor(self, item_id: str) -> Item | None:
+        return self._database.read(lambda db: reading.successor(db, item_id))
+
     def known(self, kind: Kind, scope: str) -> Mapping[str, Known]:
         return self._database.read(lambda db: reading.known(db, kind, scope))
 

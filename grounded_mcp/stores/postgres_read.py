@@ -58,6 +58,11 @@ def history(db: Connection, item_id: str, limit: int) -> tuple[Item, ...]:
     return tuple(item_of(row) for row in rows(db, sql.HISTORY, {"id": item_id, "k": clamp(limit)}))
 
 
+def successor(db: Connection, item_id: str) -> Item | None:
+    found = rows(db, sql.SUCCESSOR, (item_id,))
+    return item_of(found[0]) if found else None
+
+
 def conflicts(db: Connection, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
     found: dict[str, tuple[Item, ...]] = {}
     for item_id, *row in rows(db, sql.CONFLICTS, (list(ids),)):

@@ -111,6 +111,12 @@ WITH RECURSIVE old (id) AS (
 SELECT {ITEM_COLUMNS} {_FROM_ITEM}
 WHERE item.id IN (SELECT id FROM old) AND item.id <> %(id)s AND item.state = 'superseded'
 ORDER BY item.state_at DESC NULLS LAST, item.num DESC LIMIT %(k)s"""  # noqa: S608
+SUCCESSOR = f"""
+WITH RECURSIVE later (id) AS (
+    SELECT superseded_by FROM item WHERE id = %s AND state = 'superseded'
+    UNION SELECT item.superseded_by FROM item JOIN later USING (id) WHERE item.state = 'superseded'
+)
+SELECT {ITEM_COLUMNS} {_FROM_ITEM} WHERE item.id IN (SELECT id FROM later) AND item.state <> 'superseded'"""  # noqa: S608
 KNOWN = """
 SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.updated_at, item.attrs
 FROM item JOIN bucket ON bucket.id = item.bucket

@@ -70,6 +70,11 @@ def history(db: apsw.Connection, item_id: str, limit: int) -> tuple[Item, ...]:
     return tuple(item_of(row) for row in db.execute(sql.HISTORY, (item_id, clamp(limit))))
 
 
+def successor(db: apsw.Connection, item_id: str) -> Item | None:
+    found = rows(db, sql.SUCCESSOR, (item_id,))
+    return item_of(found[0]) if found else None
+
+
 def conflicts(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, tuple[Item, ...]]:
     found: dict[str, tuple[Item, ...]] = {}
     for item_id, *row in db.execute(sql.CONFLICTS, (json.dumps(ids),)):

@@ -72,6 +72,12 @@ WITH RECURSIVE old (id) AS (
 SELECT {_ITEM} {_FROM_ITEM}
 WHERE item.id IN (SELECT id FROM old) AND item.id <> ?1 AND item.state = 'superseded'
 ORDER BY item.state_at DESC, item.num DESC LIMIT ?2"""  # noqa: S608
+SUCCESSOR = f"""
+WITH RECURSIVE later (id) AS (
+    SELECT superseded_by FROM item WHERE id = ?1 AND state = 'superseded'
+    UNION SELECT item.superseded_by FROM item JOIN later USING (id) WHERE item.state = 'superseded'
+)
+SELECT {_ITEM} {_FROM_ITEM} WHERE item.id IN (SELECT id FROM later) AND item.state <> 'superseded'"""  # noqa: S608
 KNOWN = """
 SELECT item.id, item.key, item.content_hash, item.state, item.created_at, item.updated_at, item.attrs
 FROM item JOIN bucket ON bucket.id = item.bucket

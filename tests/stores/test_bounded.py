@@ -50,6 +50,12 @@ def test_searches_see_what_may_be_read_and_the_best_of_it(store: Any, mine: Boun
     assert mine.fetch(theirs) == mine.entities_of(theirs) == {}
 
 
+def test_a_successor_that_may_not_be_read_is_none(mine: BoundedStore, store: Any) -> None:
+    store.save([], supersede={"fact_mine": "fact_theirs"})
+    assert store.successor("fact_mine").id == "fact_theirs"
+    assert mine.successor("fact_mine") is None
+
+
 def test_what_may_not_be_read_is_not_there(mine: BoundedStore) -> None:
     with pytest.raises(NotFound):
         mine.item("fact_theirs")
@@ -58,6 +64,7 @@ def test_what_may_not_be_read_is_not_there(mine: BoundedStore) -> None:
     assert mine.find("fact", "project:theirs", "lever") is None
     assert mine.known("doc", "project:theirs") == {}
     assert mine.history("fact_theirs", 5) == mine.evidence("fact_theirs") == ()
+    assert mine.successor("fact_theirs") is None
     assert mine.tallies(["fact_theirs"]) == mine.conflicts(["fact_theirs", "fact_mine"]) == {}
     assert mine.scopes() == {"project:mine"}
     assert mine.projects() == (Project("mine", "mine", "test", ELSEWHERE),)

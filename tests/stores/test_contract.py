@@ -210,6 +210,17 @@ def test_history_is_what_an_item_replaced_newest_first(open_store: Open) -> None
     assert store.history("f0", 10) == ()
 
 
+def test_the_successor_is_what_stands_today_in_the_place_of_a_superseded_item(store: Store) -> None:
+    for number in range(3):
+        store.save([fact(f"f{number}", f"port 809{number}", key="port")])
+    store.save([fact("gone", "no longer true")])
+    store.mark(["gone"], "superseded", 9.0)
+    assert [getattr(store.successor(f"f{number}"), "id", None) for number in range(3)] == ["f2", "f2", None]
+    assert (store.successor("gone"), store.successor("nothing")) == (None, None)
+    store.delete(["f2"])
+    assert (store.successor("f0"), store.successor("f1")) == (None, None)
+
+
 def test_an_item_that_takes_a_key_supersedes_its_holder(store: Store) -> None:
     store.save([fact("f1", "port 8090", key="port"), fact("f2", "port 8090", "project:a", key="port")])
     assert store.save([fact("f3", "port 8091", key="port")]) == SaveReport(added=1, superseded=1, pending=1)
