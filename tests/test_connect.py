@@ -511,3 +511,16 @@ def test_the_command_line_loads_neither_clients_nor_yaml_before_they_are_asked_f
 
 def test_every_client_of_the_table_has_a_name_of_its_own() -> None:
     assert len(BY_NAME) == len(CLIENTS) == 14
+
+
+def test_a_client_of_which_one_file_is_refused_is_left_whole_and_the_others_are_connected(
+    agents: Command, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".cursor"
+    folder.mkdir()
+    (folder / "mcp.json").write_text('{"mcpServers": [1, 2', encoding="utf-8")
+    done = agents("connect", "cursor", "zed", "--yes")
+    assert done.returncode == 1
+    assert [each.name for each in folder.iterdir()] == ["mcp.json"]
+    assert "What was refused above is as it was." in done.stdout
+    assert "grounded" in (tmp_path / ".config/zed/settings.json").read_text(encoding="utf-8")

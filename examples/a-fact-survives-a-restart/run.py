@@ -27,7 +27,7 @@ async def main() -> None:
 
         found = await call(folder, "ground_recall", query="when are releases cut")
         card = found["data"][0]
-        print("the second recalled", card["id"], "by", ", ".join(card["matchedBy"]))
+        print("the second recalled", card["id"], "by", card["matchedBy"])
         print(card["text"])
 
         assert card["id"] == stored["id"]

@@ -66,7 +66,10 @@ def found(client: Client, machine: Machine) -> str | None:
 def connecting(
     client: Client, machine: Machine, program: Program, home: Path, records: Ledger, *, hooks: bool = True
 ) -> list[Change]:
-    """What connecting a client changes, one entry a file. ``home`` is the data directory."""
+    """What connecting a client changes, one entry a file. ``home`` is the data directory.
+
+    Where one of its files cannot be changed none is: hooks without a server, or a server alone, would be half a thing.
+    """
     changes = []
     for path, format, entries in _files(client, machine, program, hooks=hooks):
         record = records.get(ledger.key(client.name, path))
@@ -75,7 +78,8 @@ def connecting(
             changes.append(_planned(blank, partial(_into, blank, record, home)))
         elif record:
             changes.append(_planned(record, partial(_out_of, record, home)))
-    return changes
+    refused = [change for change in changes if change.action == "refused"]
+    return refused or changes
 
 
 def disconnecting(client: Client, machine: Machine, program: Program, home: Path, records: Ledger) -> list[Change]:

@@ -255,7 +255,8 @@ def _outcome(account: _Account, done: str, *, asking: bool) -> str:
     if account.failed:
         return "\n".join((*account.failed, data)).strip()
     if account.applied:
-        return f"{done} {data}".strip()
+        left = "" if account.sound else "What was refused above is as it was. "
+        return f"{left}{done} {data}".strip()
     if not (account.changes or account.doomed):
         return "Nothing to change."
     return "Nothing was changed." + (" Answer y, or add --yes." if asking else "")
