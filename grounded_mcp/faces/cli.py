@@ -130,7 +130,7 @@ def _add_pack(commands: _Verbs) -> None:
     verb.add_argument("task", nargs="+", help="what you are about to do or want to know")
     verb.add_argument("--project", help="another project's key, name or folder")
     verb.add_argument("--intent", help="current_truth, reasoning_archive or blended (default: read from the task)")
-    verb.add_argument("--max-bytes", type=int, metavar="N", help="of the answer (default: 6144)")
+    verb.add_argument("--max-bytes", type=int, metavar="N", help="of the answer (default: 6144, 2304 at least)")
     verb.add_argument("--max-per-bucket", metavar="N", help="items of a section (default: 3)")
     verb.add_argument("--since", help="only what changed since then: a date, a time, or an age such as 7d")
     verb.add_argument("--full", action="store_true", help="archived sessions, too")
