@@ -196,12 +196,72 @@ def test_t33_every_secret_of_a_transcript_is_replaced_and_the_text_around_it_sta
         "密码：Summer2024!",
         "contraseña: Summer2024!",
         "пароль - пароль: Summer2024!",
+        "my pw: Summer2024&x",
+        "password: Summer2024&amp;hunter9",
+        "DB_PASSWORD=Summer2024&hunter9 make",
+        "https://app.example.com/login?password=Summer2024&next=1",
     ],
 )
 def test_a_password_is_found_in_the_ways_people_write_it(redactor: Redactor, text: str) -> None:
     cleaned = redactor.clean(text)
     assert sum(cleaned.redactions.values()) == 1
     assert not any(word in cleaned.text for word in ("Summer", "hunter", "swordfish"))
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("DB_PASSWORD=postgres123", "DB_PASSWORD=*"),
+        ("MYSQL_ROOT_PASSWORD=admin123", "MYSQL_ROOT_PASSWORD=*"),
+        ("PGPASSWORD=abc123xyz psql", "PGPASSWORD=* psql"),
+        ("mysql://root:root123@localhost/x", "mysql://root:*@localhost/x"),
+        ("mysql -uroot -padmin123 shop", "mysql -uroot -p* shop"),
+        ("password: 'Admin@123'", "password: '*'"),
+        ("DB_PASSWORD=12345678", "DB_PASSWORD=*"),
+        ("api_key=test1234", "api_key=*"),
+        ("export X_TOKEN=1234567890abcdef", "export X_TOKEN=*"),
+        ('{"accessToken":"abcXYZ12345qwertyASDF98765"}', '{"accessToken":"*"}'),
+    ],
+)
+def test_a_weak_password_or_token_is_a_secret_too(redactor: Redactor, text: str, cleaned: str) -> None:
+    assert PLACEHOLDER.sub("*", redactor.clean(text).text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("my pw: Tr0ub4dor&3x", "my pw: *"),
+        ("pw: hunter2&dragon9", "pw: *"),
+        ("DB_PASSWORD=hunter2&dragon9 make", "DB_PASSWORD=* make"),
+        ("pw: hunter2&amp;dragon9", "pw: *"),
+        ("DB_PASSWORD=hunter2&&make", "DB_PASSWORD=*&&make"),
+        ("DB_PASSWORD=hunter2& make", "DB_PASSWORD=*& make"),
+        ("password=hunter2&user=bob", "password=*&user=bob"),
+        ("?password=hunter2&amp;user=bob", "?password=*&amp;user=bob"),
+        ("GET /login?pw=hunter2&next", "GET /login?pw=*&next"),
+        ("title=&quot;pw: hunter2&quot;", "title=&quot;pw: *&quot;"),
+    ],
+)
+def test_an_and_is_part_of_a_password_but_for_the_next_parameter_or_command(
+    redactor: Redactor, text: str, cleaned: str
+) -> None:
+    assert PLACEHOLDER.sub("*", redactor.clean(text).text) == cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "API_KEY=test_key_123\nPASSWORD=changeme123\nTOKEN=example1234\nSECRET=your-secret-123",
+        "postgres://postgres:postgres@localhost/x and mysql://user:password@localhost/x",
+        "token = tokens[0]; login(password=password1, token=token1); key=value",
+        "password = hash&mask; password = a&0xff; password = &config.password",
+        "type Login = {password: Password&Confirm, token: &str}",
+        "if (password && confirm1234) token = abc1234567",
+        "API_KEY=v1beta1\ntoken: utf8mb4\nauth: sha256\ntoken: uint256",
+    ],
+)
+def test_placeholders_and_code_with_digits_or_an_and_stay(redactor: Redactor, text: str) -> None:
+    assert redactor.clean(text).text == text
 
 
 @pytest.mark.parametrize(

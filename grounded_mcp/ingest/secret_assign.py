@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from grounded_mcp.ingest.secret_values import (
     PIECE,
     PLACEHOLDER_WORDS,
+    WEAK_WORDS,
     is_basic_login,
     is_code,
     is_placeholder,
@@ -20,6 +21,7 @@ from grounded_mcp.ingest.secret_values import (
     is_scattered,
     is_strong,
     is_uuid,
+    is_weak,
     longest_stretch,
 )
 
@@ -70,7 +72,7 @@ _NO_SECRET_TOKEN = frozenset(
     start sync unk""".split()
 )
 _NO_SECRET = {"key": _NO_SECRET_KEY, "api_key": _NO_SECRET_KEY, "token": _NO_SECRET_TOKEN}
-ASSIGN_TABLES = (sorted(KINDS.items()), _GLUE, *map(sorted, (_DESCRIBES, _NO_SECRET_KEY, _NO_SECRET_TOKEN)))
+ASSIGN_TABLES = (sorted(KINDS.items()), _GLUE, *map(sorted, (_DESCRIBES, _NO_SECRET_KEY, _NO_SECRET_TOKEN, WEAK_WORDS)))
 
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _SUFFIX = re.compile(rb"[A-Za-z0-9_.-]{0,40}")
@@ -129,9 +131,18 @@ _ENDS: dict[Notation, bytes] = {
     "flag": rb"[^\s\"'`<>|\\]",
     "env": rb"[^\s\"'`<>\\&]",
 }
-_HEAD = {notation: re.compile(end + rb"{1,64}") for notation, end in _ENDS.items()}
-_HEAD["loose"] = re.compile(_ENDS["loose"] + rb"{6,64}")
-_WHOLE = {notation: re.compile(end + rb"*") for notation, end in _ENDS.items()}
+# In these an "&" is a part of the value, unless it begins an entity or the next parameter of a form.
+_AND = rb"&(?:amp;)?(?!\#?[A-Za-z0-9]{1,8};|[A-Za-z_][A-Za-z0-9_.%\[\]-]{0,40}=)"
+_GOES_ON: tuple[Notation, ...] = ("plain", "line", "env")
+# Where a value that reads like a placeholder may be a weak secret: nothing but a value stands there.
+_GIVEN = ("plain", "line", "env", "flag", "prose")
+_QUERY_HEAD = {notation: re.compile(end + rb"{1,64}") for notation, end in _ENDS.items()}
+_QUERY_HEAD["loose"] = re.compile(_ENDS["loose"] + rb"{6,64}")
+_QUERY_WHOLE = {notation: re.compile(end + rb"*") for notation, end in _ENDS.items()}
+_HEAD = _QUERY_HEAD | {
+    each: re.compile(rb"%b{1,64}(?:%b%b{1,64}){0,2}" % (_ENDS[each], _AND, _ENDS[each])) for each in _GOES_ON
+}
+_WHOLE = _QUERY_WHOLE | {each: re.compile(rb"%b*(?:%b%b+)*" % (_ENDS[each], _AND, _ENDS[each])) for each in _GOES_ON}
 _NO_VALUE = re.compile(
     rb"\s|://|^(?:/(?:dev|etc|home|mnt|opt|private|proc|root|run|srv|tmp|usr|var|Users)/|~/|[A-Z]:[\\/])"
     rb"|\.(?:pem|key|crt|json|ya?ml|txt|py|[jt]s|md|cfg|conf|ini|toml|html?|sh|env)$"
@@ -145,13 +156,14 @@ _TECHNICAL = re.compile(
 
 
 class Value(NamedTuple):
-    """Where the value stands in the text, what it is called, and how it was written."""
+    """Where the value stands in the text, what it is called, and how it was written (``query``: in a URL)."""
 
     start: int
     end: int
     kind: Kind
     notation: Notation
     quoted: bool
+    query: bool = False
 
 
 def assigned(raw: bytes, start: int, end: int) -> Value | None:
@@ -209,13 +221,14 @@ def _value(raw: bytes, stop: int, name: bytes, kind: Kind) -> Value | None:
     at = quote.end() if quote else at
     if notation == "plain" and name.lower().endswith(_PHRASE_NAMES) and (phrase := _PHRASE.match(raw, at)):
         return Value(*phrase.span(), kind, notation, True)
-    head = _HEAD[notation].match(raw, at) if notation != "call" else None
+    query = raw[stop - len(name) - 1 : stop - len(name)] in (b"?", b"&")
+    head = (_QUERY_HEAD if query else _HEAD)[notation].match(raw, at) if notation != "call" else None
     after = raw[head.end() : head.end() + 1] if head else b""
     if head is None or after in (b"(", b"[") or (notation == "loose" and quote) or head[0][-1:] + after == b"->":
         return None
     if notation == "plain" and after in (b"", b"\n") and operator.group() in (b"=", b": "):
         notation = "line"
-    return Value(*head.span(), kind, notation, False)
+    return Value(*head.span(), kind, notation, False, query)
 
 
 def _is_title(raw: bytes, start: int, stop: int) -> bool:
@@ -257,7 +270,7 @@ def _takes_argument(raw: bytes, stop: int, name: bytes) -> bool:
 
 
 def _whole(raw: bytes, found: Value) -> Value:
-    rest = None if found.quoted else _WHOLE.get(found.notation)
+    rest = None if found.quoted else (_QUERY_WHOLE if found.query else _WHOLE).get(found.notation)
     match = rest.match(raw, found.start) if rest else None
     return found._replace(end=found.start + len(match.group().rstrip(_TRAILING))) if match else found
 
@@ -277,12 +290,20 @@ def _holds_secret(value: bytes, found: Value) -> bool:
         fits = is_random(value) and not is_uuid(value)
     else:
         fits = _is_token(value, found) or is_basic_login(value)
-    return fits and not _NO_VALUE.search(value) and not is_placeholder(value)
+    return fits and not _NO_VALUE.search(value) and (not is_placeholder(value) or _is_weak(value, found))
+
+
+def _is_weak(value: bytes, found: Value) -> bool:
+    return (found.quoted or found.notation in _GIVEN) and found.kind != "key" and is_weak(value)
 
 
 def _is_token(value: bytes, found: Value) -> bool:
-    """Whether a value of a token's name is one; a short one needs digits in several places."""
+    """Whether a value of a token's name is one; a short one needs digits in several places, a plain one three."""
     if is_random(value, 12):
+        return True
+    bare = found.notation in _GIVEN and found.notation != "plain"  # and in code a variable would be plain
+    plain = value.isalnum() and not value.isdigit() and not _TECHNICAL.fullmatch(value)
+    if plain and (found.quoted or bare) and len(value) >= (16 if found.quoted else 8) and is_weak(value):
         return True
     return found.notation in ("prose", "line", "plain") and is_random(value, 8) and len(_NUMBERS.findall(value)) >= 2
 
@@ -307,6 +328,8 @@ def _is_expression(value: bytes, found: Value) -> bool:
     """``os.getenv`` or ``password_field`` or ``a=b``; where nothing else can stand, a bare word is a value."""
     if found.notation in ("env", "line", "flag") and value.isalpha():
         return False
+    if b"&" in value and all(part.isalpha() or _TECHNICAL.fullmatch(part) for part in value.split(b"&")):
+        return True  # mask & 0xff, Named & Typed
     return is_code(value) or _NESTED.match(value) is not None
 
 

@@ -10,13 +10,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from grounded_mcp.ingest.secret_values import PLACEHOLDER_WORDS, is_basic_login, is_placeholder, is_random, is_strong
+from grounded_mcp.ingest.secret_values import (
+    PLACEHOLDER_WORDS,
+    is_basic_login,
+    is_placeholder,
+    is_random,
+    is_strong,
+    is_weak,
+)
 from grounded_mcp.ingest.secret_vendors import ID_WORDS, SECRET_WORDS, SHAPES, VENDORS, Shape, Vendor
 
 Judge = Callable[[bytes], bool]
 
 # Raise this when the code around the tables finds other secrets than before.
-_REVISION = 2
+_REVISION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Rule:
 
 
 def _literal(value: bytes) -> bool:
-    return len(value) >= 3 and not is_placeholder(value)
+    return len(value) >= 3 and (not is_placeholder(value) or is_weak(value))
 
 
 def _typed(value: bytes) -> bool:

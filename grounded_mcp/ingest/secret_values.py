@@ -35,11 +35,19 @@ PLACEHOLDER_WORDS = frozenset(
     this to todo token tokens top true type undef undefined unknown unset update url us use user username users valid
     validation value var variable void weak with word write wrong xxx you your""".split()
 )
+# Those of them that weak passwords are made of, with digits to them: "postgres123", "Admin@123".
+WEAK_WORDS = frozenset(
+    b"""actual admin app basic bob client data database db default demo dev development go good goodpass google guest
+    host item local localhost login my mypass mypassword mysecret new org pass passphrase passwd password passwort
+    postgres private prod production pswd public pw pwd root secret service staging strong super supersecret temp test
+    tested tester testing testpass testpassword tests the user users username weak you""".split()
+)
 _MARK = re.compile(
     rb"example|change[_-]?me|change[_-]?this|placeholder|redacted|your[_-]|[_-]your|your(?:key|token|pass|secret|api)"
-    rb"|dummy|xxxx|replace(?:me|[_-])|insert[_-]|not[_-]a[_-]|1234567|abc(?:123|defg)|secret123|foobar|deadbeef"
-    rb"|\*\*|\.\.\.|\xe2\x80[\xa6\xa2]"
+    rb"|dummy|xxxx|replace(?:me|[_-])|insert[_-]|not[_-]a[_-]|foobar|deadbeef|\*\*|\.\.\.|\xe2\x80[\xa6\xa2]"
 )
+_WEAK_MARK = re.compile(rb"1234567|abc(?:123|defg)|secret123")
+_MADE_UP = re.compile(rb"[A-Za-z0-9!@#$%^&*+=?~]{6,64}")
 # ${NAME}, $NAME, $(command), {{ name }}, {name}, %(name)s, %s, %NAME%, <name>, #{name}, @name@, __NAME__, [name]
 _TEMPLATE = re.compile(
     rb"[$#%]?\{[^{}]*\}|\$\(|^\$[A-Za-z_]\w*$|^\$[A-Z_]|\{\{|<%|%\(|%[sdrv](?:[^A-Za-z0-9]|$)|%[A-Z_]+%|^<|[A-Za-z ]>$"
@@ -104,13 +112,27 @@ def is_placeholder(value: bytes) -> bool:
     """Whether a value stands for a secret that is not there: a template, a mask, or only words for one."""
     head = value[:_JUDGED].lower()
     distinct = set(head)
-    if len(distinct) <= 3 or _MARK.search(head):
+    if len(distinct) <= 3 or _MARK.search(head) or _WEAK_MARK.search(head):
         return True
     if not _TEMPLATE_BYTES.isdisjoint(distinct) and _TEMPLATE.search(value[:_JUDGED]):
         return True
     words = _CASED_WORD.findall(value[:_JUDGED])
     known = sum(map(len, words))
     return known * 2 >= len(head) and all(word.lower() in PLACEHOLDER_WORDS for word in words)
+
+
+def is_weak(value: bytes) -> bool:
+    """Whether a value that reads like a placeholder is a weak secret: "admin123", "abc123xyz", "12345678".
+
+    It has three digits or more, no separator as in "test-key-123", and no word that only placeholders have.
+    """
+    if _MADE_UP.fullmatch(value) is None or len(_DIGIT.findall(value)) < 3:
+        return False
+    if len(set(value)) <= 3 or _MARK.search(value.lower()) or _TEMPLATE.search(value):
+        return False
+    return all(
+        word in WEAK_WORDS or word not in PLACEHOLDER_WORDS for word in map(bytes.lower, _CASED_WORD.findall(value))
+    )
 
 
 def is_code(value: bytes) -> bool:
