@@ -37,6 +37,7 @@ from grounded_mcp.assemble import open_memory
 from grounded_mcp.config import load
 from grounded_mcp.errors import GroundedError
 from grounded_mcp.faces import cli
+from grounded_mcp.faces.hooks.program import respond
 from grounded_mcp.faces.lifetime import Opening
 from grounded_mcp.faces.options import ServerOptions
 from grounded_mcp.faces.protocol import build
@@ -1115,8 +1116,12 @@ def test_case_33_a_store_that_cannot_be_written_is_read_and_a_write_says_read_on
     try:
         folder.chmod(0o755)
         # Everything is imported before another user would have to read it.
-        assert [run(*args)[0] for args in (("remember", "The lock opens at high tide"), ("recall", "x"))] == [0, 0]
-        assert run("status")[0] == 0
+        start = ("session-start", "--client", "claude-code", "--home", str(home))
+        sent = json.dumps({"cwd": str(folder), "hook_event_name": "SessionStart", "source": "startup"})
+        assert run("remember", "The lock opens at high tide")[0] == 0
+        assert b"high tide" in respond(start, sent.encode)
+        assert [run(*args)[0] for args in (("brief",), ("doctor",), ("status",), ("recall", "x"))] == [0, 0, 0, 0]
+        shutil.rmtree(home / "hooks")
         for each in (home / "memory.db", home):
             if os.geteuid() == 0:
                 os.chown(each, 65534, 65534)
@@ -1129,7 +1134,13 @@ def test_case_33_a_store_that_cannot_be_written_is_read_and_a_write_says_read_on
             code, shown, refused = run("remember", "The lock is oiled in May")
             assert (code, shown, "read-only" in refused) == (1, "", True)
             assert "read-only" in run("status")[1]
+            code, shown, _ = run("brief")
+            assert (code, "high tide" in shown) == (0, True)
+            assert run("doctor")[:2] == (0, "sound\n")
+            assert "read-only" in run("doctor", "--repair")[2]
+            assert b"high tide" in respond(start, sent.encode)
         assert [each.name for each in home.iterdir()] == ["memory.db"]
+        assert (home / "memory.db").stat().st_mode & 0o777 == 0o400, "nobody who could not write it may write it now"
     finally:
         home.chmod(0o755)
         shutil.rmtree(folder)

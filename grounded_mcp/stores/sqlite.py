@@ -22,6 +22,7 @@ from grounded_mcp.events import Event
 from grounded_mcp.foreground import Foreground, Most, Note, Weights
 from grounded_mcp.stores import sqlite_check as checking
 from grounded_mcp.stores import sqlite_entities as mentioned
+from grounded_mcp.stores import sqlite_errors as errors
 from grounded_mcp.stores import sqlite_foreground as leading
 from grounded_mcp.stores import sqlite_read as reading
 from grounded_mcp.stores import sqlite_sources as sources
@@ -302,7 +303,7 @@ class SqliteStore(Moving):
 
     def _damage(self) -> tuple[str, ...]:
         schema = fresh_schema(self._migrations)
-        # The full-text check is an INSERT to SQLite, so that it needs a write transaction.
+        # The full-text check is an INSERT to SQLite, so that it needs a write transaction where there is one.
         run = self._database.write if self._database.access == "write" else self._database.read
         return run(lambda db: checking.check(db, schema))
 
@@ -311,6 +312,8 @@ class SqliteStore(Moving):
 
         Raises: StoreDamaged when what the rest is derived from cannot be read: then only a backup helps.
         """
+        if self._database.access != "write":
+            raise errors.read_only(self.path, "its file or folder is read-only")
         damage, findings = self._damage(), self._database.read(self._findings)
         kept = self.path.with_name(f"{self.path.name}.corrupt-{timestamp()}") if damage else None
         if kept:

@@ -76,6 +76,8 @@ def _texts(db: apsw.Connection) -> Iterator[str]:
 
 
 def _full_text(db: apsw.Connection) -> Iterator[str]:
+    if db.readonly("main"):  # this check is an INSERT to SQLite; the one of the pages looks into the index, too
+        return
     try:
         db.execute(sql.FTS_CHECK)
     except (apsw.CorruptError, apsw.SQLError) as error:

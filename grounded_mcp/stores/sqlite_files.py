@@ -96,12 +96,13 @@ def _tighten_files(path: Path) -> Iterator[str]:
             if found.st_uid != os.geteuid():
                 yield f"{each} belongs to another user (uid {found.st_uid})."
             elif found.st_mode & 0o077:
+                mode = found.st_mode & 0o600  # takes away, and gives nothing: who may not write may not afterwards
                 try:
-                    each.chmod(0o600)
+                    each.chmod(mode)
                 except OSError as error:
                     yield f"{each} can be read by other users, and its mode cannot be changed ({error})."
                 else:
-                    logger.warning("%s could be read by other users; its mode is 0600 now", each)
+                    logger.warning("%s could be read by other users; its mode is %04o now", each, mode)
 
 
 def _risky_folders(folder: Path) -> Iterator[str]:

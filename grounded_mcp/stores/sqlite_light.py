@@ -43,10 +43,28 @@ class LightStore:
             raise StoreError(f"There is no store at {path}.", "`grounded-mcp sync` makes one.")
         self._db = self._ask(lambda: apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY))
         try:
-            self._ask(self._begin)
+            self._ask(self._begun)
         except StoreError:
             self._db.close()
             raise
+
+    def _begun(self) -> None:
+        """Begin; where the folder cannot be written, read the file as it is, unless a log is pending (case 33)."""
+        try:
+            self._begin()
+        except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
+            from pathlib import Path  # not imported where nothing is wrong
+
+            from grounded_mcp.stores.sqlite_errors import unreadable
+            from grounded_mcp.stores.sqlite_files import has_pending_log
+
+            path = Path(self._path).absolute()
+            if has_pending_log(path):
+                raise unreadable(path) from error
+            self._db.close()
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            self._db = apsw.Connection(f"{path.as_uri()}?mode=ro&immutable=1", flags=flags)
+            self._begin()
 
     def _begin(self) -> None:
         self._db.set_busy_timeout(BUSY_MS)
