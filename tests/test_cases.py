@@ -9,6 +9,7 @@ import html
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -1181,6 +1182,36 @@ def test_case_35_a_ruined_file_is_named_by_doctor_and_never_replaced(command: Co
         assert named in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
     assert store.read_bytes() == before
+
+
+def overwrite(store: Path, start: int, length: int) -> None:
+    with store.open("r+b") as file:
+        file.seek(start)
+        file.write(random.Random(35).randbytes(length))
+
+
+def test_a_repair_that_cannot_help_does_not_name_itself_as_the_remedy(command: Command) -> None:
+    for n in range(40):
+        command.cwd.joinpath(f"note{n}.md").write_text(f"# Lever {n}\n\n" + f"green lever {n} " * 200, encoding="utf-8")
+    command("sync", "--documents", "--no-vectors")
+    store = command.home / "memory.db"
+    size = store.stat().st_size
+    overwrite(store, size // 2, size // 4)
+    before = store.read_bytes()
+    found = command("doctor")
+    assert found.returncode == 1
+    assert "malformed" in found.stdout + found.stderr
+    assert "grounded-mcp doctor --repair" in found.stdout + found.stderr
+    for backup, told in ((None, "none lies beside it"), (f"{store}.backup-v6-20260101T000000.000000Z", "backup-v6")):
+        if backup:
+            Path(backup).touch()
+        done = command("doctor", "--repair")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert told in done.stderr
+        assert "could not be repaired" in done.stderr
+        assert "--repair" not in done.stderr
+    assert store.read_bytes() == before
+    assert not list(command.home.glob("*.corrupt-*"))
 
 
 @posix

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from grounded_mcp.assemble import check_redaction, open_store, outdated_text, rescan_store
+from grounded_mcp.errors import StoreDamaged
 from grounded_mcp.faces.terminal import counted, one_line
 from grounded_mcp.ingest.rescan import RescanReport
 from grounded_mcp.settings import Settings
@@ -29,6 +30,26 @@ class Diagnosis:
 
 def examine(settings: Settings, *, repair: bool) -> Diagnosis:
     """Check the store, and build what is derived anew if asked to. Raises: ConfigError, StoreError."""
+    try:
+        return _examined(settings, repair=repair)
+    except StoreDamaged as error:
+        if not (repair and "--repair" in error.remedy):
+            raise
+        raise _beyond_repair(Path(settings.places.store).expanduser(), error) from error
+
+
+def _beyond_repair(store: Path, error: StoreDamaged) -> StoreDamaged:
+    """What is left when a repair has failed: backups, and what can be read again from its sources."""
+    backups = [name for name in _copies(store) if ".backup-" in name]
+    copy = f"the copy {backups[-1]} that a migration kept" if backups else "a copy of it (none lies beside it)"
+    return StoreDamaged(
+        f"{error.message} It could not be repaired: too much of the file cannot be read.",
+        f"Restore {copy}. Without one, move the file away and run `grounded-mcp sync`: documents and sessions come "
+        "back as far as their files are there, stated facts and learnings from an export by `grounded-mcp import`.",
+    )
+
+
+def _examined(settings: Settings, *, repair: bool) -> Diagnosis:
     redaction = check_redaction(settings)
     with closing(open_store(settings, create=False)) as store:
         before = outdated_text(settings, store)

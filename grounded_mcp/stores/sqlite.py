@@ -17,7 +17,7 @@ import apsw
 
 from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.entities import EntityId
-from grounded_mcp.errors import StoreError
+from grounded_mcp.errors import StoreDamaged, StoreError
 from grounded_mcp.events import Event
 from grounded_mcp.foreground import Foreground, Most, Note, Weights
 from grounded_mcp.stores import sqlite_check as checking
@@ -305,7 +305,13 @@ class SqliteStore(Moving):
         schema = fresh_schema(self._migrations)
         # The full-text check is an INSERT to SQLite, so that it needs a write transaction where there is one.
         run = self._database.write if self._database.access == "write" else self._database.read
-        return run(lambda db: checking.check(db, schema))
+        found: list[str] = []
+        try:
+            run(lambda db: found.extend(checking.check(db, schema)))
+        except StoreDamaged:
+            if not found:  # else the end of the transaction met what is told here
+                raise
+        return tuple(dict.fromkeys(found))
 
     def repair(self) -> RepairReport:
         """Build every derived part anew, after setting a copy of a store that is damaged aside (case 35).
@@ -320,7 +326,12 @@ class SqliteStore(Moving):
             copy_database(self.path, kept, sound=False)
         schema = fresh_schema(self._migrations)
         tokenize = self._analyzer.index
-        self._database.write(lambda db: checking.rebuild(db, schema, tokenize, self._analyzer.fingerprint))
+        try:
+            self._database.write(lambda db: checking.rebuild(db, schema, tokenize, self._analyzer.fingerprint))
+        except StoreDamaged:
+            if kept:
+                kept.unlink()  # the store is as it was
+            raise
         return RepairReport((*damage, *findings), self.check(), kept)
 
     def backup(self, target: Path) -> None:
