@@ -50,6 +50,13 @@ def open_(tmp_path: Path) -> Iterator[Open]:
         each.close()
 
 
+def folders(above: Path, *names: str) -> list[Path]:
+    made = [above / name for name in names]
+    for each in made:
+        each.mkdir()
+    return made
+
+
 def eventually(happened: Callable[[], bool]) -> bool:
     until = time.monotonic() + SOON
     while not happened() and time.monotonic() < until:
@@ -292,6 +299,28 @@ def test_while_most_passages_have_no_vector_only_words_are_searched_and_the_answ
     assert "of 60 stored passages have no vector yet" in partly.degradation.reason
     memory.fill_vectors()
     assert memory.recall("which shade is berth 7 painted in").mode == "hybrid"
+
+
+def test_a_project_that_waits_for_its_vectors_leaves_meaning_search_to_the_others(open_: Open, tmp_path: Path) -> None:
+    ready, waiting = (open_(folder) for folder in folders(tmp_path, "ready", "waiting"))
+    for number in range(3):
+        ready.remember(f"Berth {number} is painted in shade {number}")
+    ready.record_learning("Berth 7 needs two coats", "diagnostic")
+    assert ready.wait_ready(SOON)
+    ready.fill_vectors()
+    for number in range(60):
+        waiting.remember(f"Crane {number} lifts {number} tons")
+    question = "which shade is berth 2 painted in"
+    assert ready.recall(question).mode == "hybrid"
+    assert ready.pack(question).recall.mode == "hybrid"
+    told = ready.project_memory(query=question, intent="inspect").recall
+    assert told is not None
+    assert told.degradation is None
+    for asked in (waiting.recall("crane"), ready.recall("crane", project="*")):
+        assert asked.mode == "lexical"
+        assert asked.degradation is not None
+    assert "60 of 60 stored passages" in waiting.recall("crane").degradation.reason  # type: ignore[union-attr]
+    assert "60 of 64 stored passages" in ready.recall("crane", project="*").degradation.reason  # type: ignore[union-attr]
 
 
 def test_an_empty_answer_from_a_project_that_was_never_indexed_says_what_to_do(open_: Open) -> None:

@@ -30,6 +30,7 @@ from grounded_mcp.values import (
     Project,
     Record,
     SaveReport,
+    ScopeFilter,
     Space,
     State,
     StoredPassage,
@@ -276,8 +277,12 @@ class Store(Protocol):
         """
         ...
 
-    def waiting(self) -> int:
-        """How many passages wait for a vector."""
+    def waiting(self, within: ScopeFilter | None = None) -> int:
+        """How many passages wait for a vector, of what a recall admits or of all. Every recall asks: an index knows."""
+        ...
+
+    def passages(self, within: ScopeFilter | None = None) -> int:
+        """How many passages there are, of what a recall admits or of all, by what the items say of themselves."""
         ...
 
     def reset_vectors(self, space: Space | None = None) -> int:

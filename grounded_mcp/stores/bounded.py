@@ -32,6 +32,7 @@ from grounded_mcp.values import (
     Project,
     Record,
     SaveReport,
+    ScopeFilter,
     Space,
     State,
     StoredPassage,
@@ -255,8 +256,16 @@ class BoundedStore:
     def pending(self, limit: int, *, after: PassageId | None = None) -> tuple[PendingPassage, ...]:
         return ()
 
-    def waiting(self) -> int:
-        return self.info().vectors.get("pending", 0)
+    def waiting(self, within: ScopeFilter | None = None) -> int:
+        return self._store.waiting(self._admitted(within))
+
+    def passages(self, within: ScopeFilter | None = None) -> int:
+        return self._store.passages(self._admitted(within))
+
+    def _admitted(self, within: ScopeFilter | None) -> ScopeFilter:
+        reads, asked = self._rights.reads, within or ScopeFilter(None, None, "none")
+        facts, others = (reads if scopes is None else scopes & reads for scopes in (asked.facts, asked.others))
+        return replace(asked, facts=facts, others=others)
 
     def set_vectors(self, space: Space, vectors: Mapping[PassageId, Vector | None]) -> int:
         _refuse("store vectors")

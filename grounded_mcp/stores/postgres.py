@@ -58,6 +58,7 @@ from grounded_mcp.values import (
     Project,
     Record,
     SaveReport,
+    ScopeFilter,
     Space,
     State,
     StoredPassage,
@@ -276,8 +277,11 @@ class PostgresStore(Moving):
                 self._database.alone(sql.DROP_UNFINISHED)
                 self._database.alone(wanted)
 
-    def waiting(self) -> int:
-        return self._database.read(vectors_.waiting)
+    def waiting(self, within: ScopeFilter | None = None) -> int:
+        return self._database.read(lambda db: vectors_.waiting(db, within))
+
+    def passages(self, within: ScopeFilter | None = None) -> int:
+        return self._database.read(lambda db: vectors_.passages(db, within))
 
     def reset_vectors(self, space: Space | None = None) -> int:
         return self._database.write(lambda db: vectors_.reset(db, self._number, space))

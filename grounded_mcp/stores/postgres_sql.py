@@ -139,7 +139,11 @@ _OF_SCOPES = "(%(any)s OR scope = ANY(%(scopes)s::text[]))"
 COUNT_ITEMS = f"""
 SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket WHERE {_OF_SCOPES}
 GROUP BY kind ORDER BY kind"""  # noqa: S608
-COUNT_PENDING = "SELECT count(*) FROM passage WHERE vector_state = 'pending'"
+_ADMITTED = """bucket IN (
+    SELECT id FROM bucket
+    WHERE coalesce(scope = ANY (CASE kind WHEN 'fact' THEN %(facts)s::text[] ELSE %(others)s::text[] END), true))"""
+COUNT_PENDING = f"SELECT count(*) FROM passage WHERE vector_state = 'pending' AND {_ADMITTED}"  # noqa: S608
+SUM_PASSAGES = f"SELECT coalesce(sum(passages), 0) FROM item WHERE {_ADMITTED}"  # noqa: S608
 COUNT_PASSAGES = f"""
 SELECT vector_state, count(*) FROM passage JOIN bucket ON bucket.id = passage.bucket WHERE {_OF_SCOPES}
 GROUP BY vector_state"""  # noqa: S608

@@ -19,7 +19,7 @@ from grounded_mcp.stores.base import PendingPassage
 from grounded_mcp.stores.cosine import ROUNDING, best
 from grounded_mcp.stores.postgres_connection import Connection, Embedding, rows, run, run_many, several
 from grounded_mcp.stores.rules import check_space, text_to_embed, unpack_vector
-from grounded_mcp.values import Hit, PassageId, Space, Vector
+from grounded_mcp.values import Hit, PassageId, ScopeFilter, Space, Vector
 
 SPACE = "space"
 SPACE_LOCK = 0x47725370
@@ -95,9 +95,19 @@ def reset(db: Connection, store: int, space: Space | None) -> int:
     return waiting(db)
 
 
-def waiting(db: Connection) -> int:
-    """How many passages wait for a vector; an index knows."""
-    return int(rows(db, sql.COUNT_PENDING)[0][0])
+def waiting(db: Connection, within: ScopeFilter | None = None) -> int:
+    """How many passages, of what is admitted or of all, wait for a vector; an index knows."""
+    return int(rows(db, sql.COUNT_PENDING, _admitted(within))[0][0])
+
+
+def passages(db: Connection, within: ScopeFilter | None = None) -> int:
+    """How many passages the items, admitted or all, have; the passages themselves are not read."""
+    return int(rows(db, sql.SUM_PASSAGES, _admitted(within))[0][0])
+
+
+def _admitted(within: ScopeFilter | None) -> dict[str, list[str] | None]:
+    sides = {"facts": within.facts, "others": within.others} if within else {"facts": None, "others": None}
+    return {side: None if scopes is None else sorted(scopes) for side, scopes in sides.items()}
 
 
 def count(db: Connection, scopes: Collection[str] | None = None) -> dict[str, int]:

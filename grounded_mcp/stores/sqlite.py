@@ -54,6 +54,7 @@ from grounded_mcp.values import (
     Project,
     Record,
     SaveReport,
+    ScopeFilter,
     Space,
     State,
     StoredPassage,
@@ -254,8 +255,11 @@ class SqliteStore(Moving):
         packed = vectors_.pack(space, vectors)
         return self._database.write(lambda db: vectors_.put(db, space, packed))
 
-    def waiting(self) -> int:
-        return self._database.read(vectors_.waiting)
+    def waiting(self, within: ScopeFilter | None = None) -> int:
+        return self._database.read(lambda db: vectors_.waiting(db, within))
+
+    def passages(self, within: ScopeFilter | None = None) -> int:
+        return self._database.read(lambda db: vectors_.passages(db, within))
 
     def reset_vectors(self, space: Space | None = None) -> int:
         return self._database.write(lambda db: vectors_.reset(db, space))

@@ -103,7 +103,13 @@ PROJECTS = "SELECT key, name, reason, root, branch, worktree FROM project ORDER 
 COUNT_ITEMS = """
 SELECT kind, count(*) FROM item JOIN bucket ON bucket.id = item.bucket
 WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)) GROUP BY kind ORDER BY kind"""
-COUNT_PENDING = "SELECT count(*) FROM passage WHERE vector_state = 'pending'"
+_ADMITTED = """bucket IN (
+    SELECT id FROM bucket
+    WHERE iif(kind = 'fact', :facts, :others) IS NULL
+        OR scope IN (SELECT value FROM json_each(iif(kind = 'fact', :facts, :others))))"""
+COUNT_PENDING = f"""
+SELECT count(*) FROM passage INDEXED BY passage_waiting WHERE vector_state = 'pending' AND {_ADMITTED}"""  # noqa: S608
+SUM_PASSAGES = f"SELECT coalesce(sum(passages), 0) FROM item WHERE {_ADMITTED}"  # noqa: S608
 COUNT_PASSAGES = "SELECT vector_state, count(*) FROM passage GROUP BY vector_state"
 COUNT_PASSAGES_OF = """
 SELECT vector_state, count(*) FROM passage JOIN bucket ON bucket.id = passage.bucket

@@ -21,7 +21,7 @@ from grounded_mcp.stores import sqlite_sql as sql
 from grounded_mcp.stores.base import PendingPassage
 from grounded_mcp.stores.rules import check_space, text_to_embed, unpack_vector
 from grounded_mcp.stores.sqlite_connection import rows
-from grounded_mcp.values import PassageId, Space, Vector
+from grounded_mcp.values import PassageId, ScopeFilter, Space, Vector
 
 SPACE = "space"
 
@@ -101,9 +101,19 @@ def reset(db: apsw.Connection, space: Space | None) -> int:
     return waiting(db)
 
 
-def waiting(db: apsw.Connection) -> int:
-    """How many passages wait for a vector; an index knows."""
-    return int(rows(db, sql.COUNT_PENDING)[0][0])
+def waiting(db: apsw.Connection, within: ScopeFilter | None = None) -> int:
+    """How many passages, of what is admitted or of all, wait for a vector; an index knows."""
+    return int(rows(db, sql.COUNT_PENDING, _admitted(within))[0][0])
+
+
+def passages(db: apsw.Connection, within: ScopeFilter | None = None) -> int:
+    """How many passages the items, admitted or all, have; the passages themselves are not read."""
+    return int(rows(db, sql.SUM_PASSAGES, _admitted(within))[0][0])
+
+
+def _admitted(within: ScopeFilter | None) -> dict[str, str | None]:
+    sides = {"facts": within.facts, "others": within.others} if within else {"facts": None, "others": None}
+    return {side: None if scopes is None else json.dumps(sorted(scopes)) for side, scopes in sides.items()}
 
 
 def count(db: apsw.Connection, scopes: Collection[str] | None = None) -> dict[str, int]:

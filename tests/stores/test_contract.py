@@ -49,6 +49,7 @@ from grounded_mcp.values import (
     Project,
     Record,
     SaveReport,
+    ScopeFilter,
     Space,
     Vector,
 )
@@ -546,6 +547,26 @@ def test_case_25_a_reset_makes_room_for_another_space(store: Store) -> None:
     assert store.space() == other
     assert near(store, unit(1, 0, 0, 0, 0)) == ["f2"]
     assert store.info().vectors == {"pending": 1, "ok": 1, "none": 0}
+
+
+def test_passages_and_those_that_wait_for_a_vector_are_counted_by_scope(store: Store) -> None:
+    store.save([fact("f1", "one"), fact("f2", "two", scope="project:b"), doc("a.md", "x", "y", scope="project:b")])
+    embed(store, "f1", EAST)
+    assert (store.waiting(), store.passages()) == (3, 4)
+
+    def counted(facts: set[str] | None, others: set[str] | None) -> tuple[int, int]:
+        sides = (None if side is None else frozenset(side) for side in (facts, others))
+        within = ScopeFilter(*sides, "none")
+        return store.waiting(within), store.passages(within)
+
+    assert counted({"global"}, {"global"}) == (0, 1)
+    assert counted({"project:b"}, {"project:b"}) == (3, 3)
+    assert counted({"global", "project:b"}, {"global"}) == (1, 2)
+    assert counted(None, set()) == (1, 2)
+    assert counted(set(), None) == (2, 2)
+    assert counted(set(), set()) == (0, 0)
+    store.save([], supersede={"f2": "f1"})
+    assert counted({"project:b"}, {"project:b"}) == (2, 2)
 
 
 def test_case_25_a_reset_for_a_space_refuses_the_vectors_of_the_one_before(store: Store) -> None:
