@@ -55,6 +55,12 @@ def test_t28_a_paraphrase_says_the_same(other: str) -> None:
         ("without", "build images with cache enabled", "build images without cache enabled"),
         ("a negation in another language", "tests laufen mit make check", "tests laufen nicht mit make check"),
         ("what is negated", "Use pnpm, not npm", "Use npm, not pnpm"),
+        ("a capital", "Plan A costs five euros", "Plan B costs five euros"),
+        ("a capital at the beginning", "A costs five euros a month", "B costs five euros a month"),
+        ("a capital more", "the plan costs five euros a month", "the plan C costs five euros a month"),
+        ("a small letter", "drive option b costs five euros", "drive option a costs five euros"),
+        ("a digit", "writer 1 stores fact number 3", "writer 2 stores fact number 3"),
+        ("a country", "the EU bucket is in the first region", "the US bucket is in the first region"),
         ("an identifier", "getUserById returns null for guests", "getUserByName returns null for guests"),
         ("the spelling of an identifier", "the user_id column is indexed", "the userId column is indexed"),
         ("a host", "deploy to web1.example.com over ssh", "deploy to web2.example.com over ssh"),
@@ -84,6 +90,12 @@ def test_t28_texts_that_differ_in_a_telling_word_do_not_say_the_same(difference:
 def test_the_same_negation_in_other_words_says_the_same() -> None:
     assert same("never push to the main branch", "don't push to the main branch")
     assert same("you can't push to the main branch", "You cannot push to the main branch.")
+
+
+def test_an_article_says_nothing_wherever_a_sentence_begins() -> None:
+    assert same("A failing build blocks every merge", "a failing build blocks every merge")
+    assert same("Merges wait. A failing build blocks them", "Merges wait: failing build blocks them", 0)
+    assert same("What I say is what the build does", "what i say is what the build does")
 
 
 def test_words_more_are_allowed_up_to_a_number() -> None:

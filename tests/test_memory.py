@@ -301,6 +301,20 @@ def test_while_most_passages_have_no_vector_only_words_are_searched_and_the_answ
     assert memory.recall("which shade is berth 7 painted in").mode == "hybrid"
 
 
+def test_facts_that_differ_in_one_letter_or_digit_are_stored_and_shown_apart(open_: Open) -> None:
+    memory = open_()
+    said = [f"writer {who} fact number {number}" for number in range(6) for who in "AB"]
+    said += ["Plan A costs five euros", "Plan B costs five euros", "Plan C costs five euros"]
+    told = [memory.remember(each) for each in said]
+    assert {(each.outcome, each.superseded, each.conflicts) for each in told} == {("stored", (), ())}
+    shown = memory.recall("writer fact number", sources=["fact"], limit=50).candidates
+    assert sum("writer" in (each.found.item.body or "") for each in shown if each.found) == 12
+    shown = memory.recall("what does the plan cost", sources=["fact"], limit=50).candidates
+    assert sum("Plan" in (each.found.item.body or "") for each in shown if each.found) == 3
+    corrected = memory.remember("Plan A costs six euros", replaces=told[-3].item.id)
+    assert corrected.superseded == (told[-3].item.id,)
+
+
 def test_a_project_that_waits_for_its_vectors_leaves_meaning_search_to_the_others(open_: Open, tmp_path: Path) -> None:
     ready, waiting = (open_(folder) for folder in folders(tmp_path, "ready", "waiting"))
     for number in range(3):

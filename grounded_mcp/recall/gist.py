@@ -2,8 +2,8 @@
 
 Pure. Two texts say the same when three things hold, each a plain comparison of words:
 
-- they hold the same *marks*: numbers, identifiers, names of environments, and words that turn a statement
-  (negation, restriction, order, doubt);
+- they hold the same *marks*: numbers, identifiers, letters that name something ("plan B"), names of environments, and
+  words that turn a statement (negation, restriction, order, doubt);
 - one says all that the other says, and at most a few words more: a word exchanged for another is another fact;
 - in the same order, or with the beginning moved to the end ("X runs the tests", "tests run with X"): "A needs B"
   is not "B needs A".
@@ -59,6 +59,12 @@ _FILLER = _words("""
 """)
 _FILLER_STEMS = frozenset(map(_stem, _FILLER))
 
+# A capital names something ("plan A"), and so do two that would be function words in small letters. A small letter does
+# where no language that is common here has it for a word.
+_NAMES = frozenset("ABCDEFGHJKLMNOPQRSTUVWXYZbcdfghjlmnpqrtvx") | {"IT", "US"}
+_INSIDE = "`'\"’)]},"
+"""Ends of words after which the sentence goes on."""
+
 _PADDING = re.compile(r"(?i)\b(?:make|be) sure(?: (?:to|that))?\b")
 _WORD = re.compile(r"(?:(?<![\w-])--?(?=[A-Za-z])|[@#$])?\w+(?:['’._/:@\\-]+\w+)*(?:\+\+|#)?")
 _IDENTIFIER = re.compile(r"\d|[^\w'’]|_|[a-z][A-Z]")
@@ -86,13 +92,16 @@ class Gist:
 def gist(text: str) -> Gist:
     """The gist of a text; linear in its length."""
     told: dict[str, bool] = {}
-    before = ""
+    before, begins = "", True
     for chunk in (_PADDING.sub(" ", text) if "sure" in text else text).split():
         for word, is_mark in _read(chunk):
+            if word == "a" and begins:  # an article; elsewhere a capital names something
+                continue
             told[word] = told.get(word, False) or is_mark
             if word in _PLACES and before in _SOMETIMES_ENVIRONMENTS:
                 told[before] = True
             before = word
+        begins = not chunk[-1].isalnum() and chunk[-1] not in _INSIDE
     return Gist(frozenset(word for word, is_mark in told.items() if is_mark), tuple(told))
 
 
@@ -106,6 +115,8 @@ def _compared(raw: str) -> tuple[str, bool]:
     word = raw.casefold().replace("’", "'").removesuffix("'s")
     if word.endswith("n't"):
         return "not", True
+    if raw in _NAMES:
+        return word, True
     if _IDENTIFIER.search(raw.removesuffix("'s")):
         return word, True
     stem = _stem(word)
