@@ -63,6 +63,8 @@ class Status:
     """Where the settings came from, in the order they were applied."""
     usage: Usage | None = None
     """None where telemetry is off."""
+    here: Mapping[Kind, int] = field(default_factory=dict)
+    """Of what is stored, the items by kind that a recall in this project admits."""
 
 
 class NotedSession(NamedTuple):

@@ -226,6 +226,7 @@ class Memory:
             problem=(state.problem if state else None) or mismatch(info.space, space),
             sources=self._sources,
             usage=self._journal.usage(),
+            here=self._where.held(),
         )
 
     # --- looking back -----------------------------------------------------------------------------------------
@@ -365,9 +366,7 @@ class Memory:
         return let_go(self._claims, chosen, action, reason, self._writer.redactor, self._clock())
 
     def fill_vectors(
-        self,
-        progress: Callable[[int, int], None] | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        self, progress: Callable[[int, int], None] | None = None, stop: Callable[[], bool] = lambda: False
     ) -> BackfillReport | None:
         """Embed what has no vector yet; None where vectors are off."""
         return self._upkeep.fill(progress, stop)

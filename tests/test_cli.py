@@ -208,6 +208,16 @@ def test_status_says_which_project_this_is_and_why(command: Command, project: Pa
     assert status["project"] == f"path:{project}"
     assert status["projectReason"]
     assert status["embedder"] == "off"
+    assert status["here"] == {"items": 0}
+
+
+def test_status_says_how_much_of_the_store_is_of_this_project(indexed: Command, tmp_path: Path) -> None:
+    assert indexed.json("status")["here"]["doc"] > 0
+    (tmp_path / "other").mkdir()
+    status = indexed.json("status", cwd=tmp_path / "other")
+    assert status["store"]["items"]["doc"] > 0
+    assert status["here"] == {"items": 0}
+    assert "here      none" in indexed("status", cwd=tmp_path / "other").stdout
 
 
 def test_the_fusion_mode_in_the_settings_is_the_one_in_force(indexed: Command) -> None:

@@ -301,6 +301,17 @@ def test_while_most_passages_have_no_vector_only_words_are_searched_and_the_answ
     assert memory.recall("which shade is berth 7 painted in").mode == "hybrid"
 
 
+def test_the_status_tells_what_is_here_from_all_that_is_stored(open_: Open, tmp_path: Path) -> None:
+    full, empty = (open_(folder) for folder in folders(tmp_path, "full", "empty"))
+    (tmp_path / "full" / "quay.md").write_text("# Quay\n\nIt is closed.\n", encoding="utf-8")
+    full.sync_documents()
+    full.remember("The quay is closed")
+    assert (empty.status().store.items, empty.status().here) == ({"doc": 1, "fact": 1}, {})
+    assert full.status().here == {"doc": 1, "fact": 1}
+    full.remember("Every crane is yellow", scope="global")
+    assert empty.status().here == {"fact": 1}
+
+
 def test_facts_that_differ_in_one_letter_or_digit_are_stored_and_shown_apart(open_: Open) -> None:
     memory = open_()
     said = [f"writer {who} fact number {number}" for number in range(6) for who in "AB"]

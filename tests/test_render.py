@@ -645,6 +645,13 @@ def test_a_status_says_the_same_in_both_halves() -> None:
     assert status_envelope(replace(status(""), embedder="off")).keys() >= {"project", "store", "embedder"} - {"project"}
 
 
+def test_a_status_says_that_nothing_of_the_store_is_of_this_project() -> None:
+    for here, said in (({}, "here: items 0"), ({"doc": 2, "fact": 1}, "here: items 3, doc 2, fact 1")):
+        envelope = status_envelope(replace(status("alpha"), here=here))
+        assert envelope["here"] == {"items": sum(here.values()), **here}
+        assert said in status_text(envelope).splitlines()
+
+
 def test_case_3_hostile_names_in_a_status_stay_inert() -> None:
     envelope = status_envelope(status(HOSTILE))
     assert_inert(envelope, status_text(envelope), 0)

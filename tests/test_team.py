@@ -310,6 +310,18 @@ def test_case_60_the_status_counts_what_may_be_read_and_names_no_place_of_the_se
         assert place.call(name, "memory_status").structured_content["store"]["items"]["doc"] == docs
 
 
+def test_a_token_reads_in_its_status_what_is_its_own_and_nothing_of_what_it_is_not_told(place: Place) -> None:
+    result = place.call("blue", "memory_status")
+    told, text = result.structured_content, result.content[0].text
+    assert told["here"]["doc"] == 1
+    assert "here: items " in text
+    assert {"root", "branch"}.isdisjoint(told)
+    assert {"location", "bytes"}.isdisjoint(told["store"])
+    for never in ("/dev/null", "location", "bytes"):
+        assert never not in text
+    assert place.call("owner", "memory_status").structured_content["store"]["bytes"] > 0
+
+
 def test_case_60_no_recall_of_another_team_can_be_reported_on(place: Place) -> None:
     theirs = place.call("blue", "ground_recall", query="gateway").structured_content["meta"]["recallId"]
     for name, wrong in (("red", True), ("blue", False)):

@@ -303,14 +303,17 @@ def opened(result: Opened) -> str:
 def status(result: Status) -> str:
     """Project and reason first: that is what a wrong answer usually comes from."""
     info, project = result.store, result.project
-    items = ", ".join(f"{count} {kind}" for kind, count in info.items.items() if count) or "empty"
+    items, here = (
+        ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) for counts in (info.items, result.here)
+    )
     vectors = ", ".join(f"{count} {state}" for state, count in info.vectors.items() if count) or "none"
     space = f"{info.space.model} ({info.space.dimensions} dimensions)" if info.space else "none yet"
     rows = {
         "project": f"{one_line(project.key)}  (from {one_line(project.reason)})",
         "root": one_line(project.root),
         "store": f"{one_line(info.location)}  ({info.engine}, schema {info.schema}, {info.bytes:,} bytes)",
-        "items": items,
+        "items": items or "empty",
+        "here": f"{here or 'none'}  (of these, what a recall in this project searches)",
         "passages": f"{info.passages}; vectors: {vectors}",
         "index": space,
         "embedder": f"{result.embedder}" + (f", {one_line(result.model)}" if result.model else ""),

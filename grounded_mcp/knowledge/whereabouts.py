@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from grounded_mcp.errors import InputError
-from grounded_mcp.foreground import ELSEWHERE
+from grounded_mcp.foreground import ELSEWHERE, Most, Weights
 from grounded_mcp.ingest.redact import Redactor, clean_project
 from grounded_mcp.project import canonical_scope, elsewhere, identify, known_project
 from grounded_mcp.recall.scope import ANY_PROJECT, admit
@@ -78,6 +78,13 @@ class Whereabouts:
             known = {project.name for project in self.store.projects()}
         latest = sorted(found, key=lambda item: (-item.updated_at, item.id))[:LATEST]
         return Names(tuple(sorted(known)), tuple(item.id for item in latest))
+
+    def held(self) -> dict[Kind, int]:
+        """The items by kind that a recall here admits. Raises: StoreError."""
+        admitted = self.filter(None, None)
+        facts, others = admitted.facts or frozenset(), admitted.others or frozenset()
+        counts = self.store.foreground(facts, others, Most(0, 0, 0, 0), Weights()).counts
+        return {kind: counts[kind] for kind in sorted(get_args(Kind)) if counts.get(kind)}
 
     def nothing_stored(self, scope: ScopeFilter) -> str | None:
         """An empty answer from a project that was never indexed is not an answer about the question."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from grounded_mcp.accounts import Status, Usage
+from grounded_mcp.foreground import ELSEWHERE
 from grounded_mcp.inert import inert, wrap
 from grounded_mcp.reading import Opened, Provenance, Seen
 from grounded_mcp.render.cards import (
@@ -173,18 +174,19 @@ def _known(provenance: Envelope) -> Iterator[str]:
 
 
 def status_envelope(status: Status) -> Envelope:
-    """The memory's account of itself. ``problem`` says what is wrong and what to do about it."""
+    """The memory's account of itself. ``problem`` says what is wrong and what to do about it. ``here``: how many items,
+    and of which kinds, a recall in this project admits of what is stored. What a token is not told is left out."""
     store, project = status.store, status.project
     fields: Envelope = {
         "project": field(project.key),
         "projectReason": field(project.reason),
-        "root": field(project.root),
+        "root": field(project.root) if project.root != ELSEWHERE else "",
         "branch": field(project.branch or ""),
+        "here": {"items": sum(status.here.values()), **status.here},
         "store": {
-            "location": field(store.location),
+            **({"location": field(store.location), "bytes": store.bytes} if store.location else {}),
             "engine": store.engine,
             "schema": store.schema,
-            "bytes": store.bytes,
             "items": dict(store.items),
             "passages": store.passages,
             "vectors": dict(store.vectors),
