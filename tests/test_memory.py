@@ -357,6 +357,29 @@ def test_an_empty_answer_from_a_project_that_was_never_indexed_says_what_to_do(o
     assert memory.recall("xylophone").hint is None
 
 
+def test_an_unknown_project_is_told_with_the_known_ones_of_the_nearest_names(open_: Open, tmp_path: Path) -> None:
+    for folder in folders(tmp_path, "alpha", "harbour", "harbor-web", "omega", "sigma", "tau"):
+        open_(folder).remember("The quay is closed")
+    memory = open_(tmp_path / "alpha")
+    for hint in (memory.recall("quay", project="harbr").hint, memory.pack("quay", "harbr").recall.hint):
+        assert hint is not None
+        assert hint.startswith("No project harbr is known here. Known: harbour, harbor-web, ")
+        assert hint.endswith(" and 1 more.")
+    assert memory.recall("quay", project="omega").hint is None
+
+
+def test_a_known_project_is_synced_where_its_folder_is_and_nowhere_else(open_: Open, tmp_path: Path) -> None:
+    here, gone = folders(tmp_path, "here", "gone")
+    for folder in (here, gone):
+        memory = open_(folder)
+        memory.forget(memory.remember("The quay is closed").item.id)
+    gone.rmdir()
+    assert memory.recall("quay", project="here").hint == (
+        f"Nothing is stored for project:path:{here} yet. Run `grounded-mcp sync` in its folder."
+    )
+    assert open_(here).recall("quay", project="gone").hint == f"Nothing is stored for project:path:{gone} yet."
+
+
 def test_a_fact_that_was_replaced_is_not_replaced_again(open_: Open) -> None:
     memory = open_()
     first = memory.remember("The port is 8090").item.id

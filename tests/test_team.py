@@ -322,6 +322,16 @@ def test_a_token_reads_in_its_status_what_is_its_own_and_nothing_of_what_it_is_n
     assert place.call("owner", "memory_status").structured_content["store"]["bytes"] > 0
 
 
+def test_a_token_is_told_no_name_but_its_own_and_nothing_to_run(place: Place) -> None:
+    for name, wrong in (("blue", RED), ("blue", "nosuch"), ("red", "nosuch")):
+        note = place.call(name, "ground_recall", query="xylophone", project=wrong).structured_content["meta"]["note"]
+        theirs, own = (BLUE, RED) if name == "red" else (RED, BLUE)
+        assert note.startswith(f"No project {wrong} is known here. Known: ")
+        assert own.rpartition("/")[2] in note
+        assert theirs.rpartition("/")[2] not in note.replace(wrong, "")
+        assert "sync" not in note
+
+
 def test_case_60_no_recall_of_another_team_can_be_reported_on(place: Place) -> None:
     theirs = place.call("blue", "ground_recall", query="gateway").structured_content["meta"]["recallId"]
     for name, wrong in (("red", True), ("blue", False)):

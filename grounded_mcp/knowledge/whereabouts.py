@@ -5,7 +5,9 @@ Knows nothing about what is asked there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -20,6 +22,10 @@ from grounded_mcp.values import GLOBAL_SCOPE, Filter, Kind, Project, ScopeFilter
 
 LATEST = 1_000
 """Items whose ids are offered."""
+
+
+MOST_NAMED = 5
+"""Known projects that are named where one is unknown, the most similar first."""
 
 
 class Names(NamedTuple):
@@ -90,8 +96,30 @@ class Whereabouts:
         """An empty answer from a project that was never indexed is not an answer about the question."""
         if scope.others is None or not self.store.scopes().isdisjoint(scope.others - {GLOBAL_SCOPE}):
             return None
-        names = ", ".join(sorted(scope.others - {GLOBAL_SCOPE}))
-        return f"Nothing is stored for {names} yet. Run `grounded-mcp sync` in its folder."
+        wanted = min(scope.others - {GLOBAL_SCOPE})
+        known = self.store.projects()
+        at = {project.scope: project.root for project in known} | {self.project.scope: str(self.root)}
+        if wanted not in at and known:
+            return self._unknown(wanted.removeprefix("project:"), known)
+        told = f"Nothing is stored for {wanted} yet."
+        return f"{told} Run `grounded-mcp sync` in its folder." if self._is_here(at.get(wanted)) else told
+
+    def _is_here(self, root: str | None) -> bool:
+        """Whether a project's folder is on this machine; of one that is not known, it may be where there are any."""
+        if root is None:
+            return str(self.root) != ELSEWHERE
+        with suppress(OSError):
+            return Path(root).is_dir()
+        return False
+
+    def _unknown(self, name: str, known: Sequence[Project]) -> str:
+        from difflib import get_close_matches  # only for a name that is wrong
+
+        count = Counter(project.name for project in known)
+        names = sorted({project.key if count[project.name] > 1 else project.name for project in known})
+        nearest = get_close_matches(name, names, n=MOST_NAMED, cutoff=0.0)
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return f"No project {name} is known here. Known: {', '.join(nearest)}{more}."
 
     def _declared(self, name: str, known: Sequence[Project]) -> Project:
         found = known_project(name, known)
