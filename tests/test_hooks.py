@@ -631,6 +631,20 @@ def test_the_command_shows_the_brief_and_what_a_message_would_bring(agent: Agent
     assert command.json("brief", "--message", "hello there") == {"items": [], "text": ""}
 
 
+def test_a_file_that_a_learning_links_decides_whether_its_command_is_shown_as_verified(agent: Agent) -> None:
+    command = Command(agent.home, agent.project)
+    guide = agent.project / "guide.md"
+    guide.write_text("Ship on Mondays.\n", encoding="utf-8")
+    memory = agent.memory()
+    memory.record_learning("Shipping works.", "verified", command="make ship", script="guide.md")
+    memory.close()
+    assert "- make ship [verified" in command("brief").stdout
+    guide.write_text("Ship on Tuesdays.\n", encoding="utf-8")
+    assert "- make ship [its file changed since it worked" in command("brief").stdout
+    guide.unlink()
+    assert "- make ship [its file is missing" in command("brief").stdout
+
+
 def test_without_a_store_the_command_says_so_and_makes_none(command: Command) -> None:
     done = command("brief")
     assert done.returncode == 1

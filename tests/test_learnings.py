@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import apsw
 import pytest
 
 from grounded_mcp.assemble import open_store
+from grounded_mcp.brief import brief_text
 from grounded_mcp.config import load
 from grounded_mcp.inert import OPEN
 from grounded_mcp.settings import settings
@@ -258,6 +261,44 @@ def test_p1_a_command_that_was_seen_and_said_to_work_is_one_script(ask: Asker, p
     page = ask("open_memory", id=card["id"])
     assert page["createdAt"].startswith("2026-03-02")
     assert page["updatedAt"] == "2026-09-21T14:13:20Z"
+
+
+def test_a_command_is_as_fresh_as_the_file_that_its_learning_links(ask: Asker, project: Path) -> None:
+    guide = project / "guide.md"
+    guide.write_text("Ship on Mondays.\n", encoding="utf-8")
+    learnt = ask("record_learning", claim=CLAIM, outcome="verified", command="make ship", script="guide.md")
+
+    def states() -> tuple[str, str, bool]:
+        found = ask("get_project_memory", query="ferry tide", intent="repair")
+        (item,), (script,) = found["items"], found["scripts"]
+        assert ([script["id"]], script["files"]) == (learnt["scripts"], ["guide.md"])
+        shown = brief_text(ask.memory.brief())
+        return item["confidence"]["freshness"]["state"], script["state"], "make ship [verified" in shown
+
+    assert states() == ("active", "verified", True)
+    guide.write_text("Ship on Tuesdays.\n", encoding="utf-8")
+    assert states() == ("stale", "stale", False)
+    Talk(str(project)).ask("Ship it.").run("make ship", "done").write(project.parent)  # from before: it shows nothing
+    ask.memory.sync_sessions()
+    assert states() == ("stale", "stale", False)
+    guide.unlink()
+    assert states() == ("stale", "missing", False)
+    guide.write_text("Ship on Tuesdays.\n", encoding="utf-8")
+    ask("record_learning", claim=CLAIM, outcome="verified", command="make ship", script="guide.md")
+    assert states() == ("active", "verified", True)
+
+
+def test_a_later_run_that_worked_shows_that_a_linked_file_holds_as_it_is(ask: Asker, project: Path) -> None:
+    guide = project / "guide.md"
+    guide.write_text("Ship on Mondays.\n", encoding="utf-8")
+    ask("record_learning", claim=CLAIM, outcome="verified", command="make ship", script="guide.md")
+    guide.write_text("Ship on Tuesdays.\n", encoding="utf-8")
+    os.utime(guide, (ask.clock.now, ask.clock.now))
+    later = datetime.fromtimestamp(ask.clock.now + 3_600, UTC)
+    Talk(str(project), began=later).ask("Ship it.").run("make ship", "done").write(project.parent)
+    ask.memory.sync_sessions()
+    (script,) = ask("get_project_memory")["scripts"]
+    assert (script["state"], script["files"], "changed" in script) == ("verified", ["guide.md"], False)
 
 
 def test_case_61_a_forgotten_script_does_not_come_back_with_a_claim_that_it_showed(ask: Asker) -> None:

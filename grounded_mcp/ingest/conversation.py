@@ -17,6 +17,7 @@ from grounded_mcp.ingest.transcripts.mining import Episode, Sighting, commands, 
 from grounded_mcp.ingest.transcripts.passages import headline, passages, title, topic_after
 from grounded_mcp.ingest.transcripts.quality import Tallied, judge
 from grounded_mcp.ingest.transcripts.turns import FROM_THE_START, About, Event, Start, Turn
+from grounded_mcp.stores.base import Known as Held
 from grounded_mcp.values import Clean, Evidence, Item, Passage, Record
 
 TITLE_CHARS = 100
@@ -212,12 +213,12 @@ def scripts(
     found: Iterable[Sighting],
     source: Item,
     now: float,
-    seen_before: Mapping[str, tuple[float, float]],
+    held: Mapping[str, Held],
     hashes: Callable[[str, float], str],
 ) -> Iterator[Record]:
     """A record for each command that was seen to work or fail, with the runs of it in ``source`` as evidence.
 
-    ``seen_before``: when each was first and last seen, by item id. ``hashes``: a file's sha256 if it is as it was then.
+    ``held``: what the store has of them, by item id. ``hashes``: a file's sha256 if it is as it was then.
     """
     runs: dict[str, list[Sighting]] = {}
     for sighting in found:
@@ -225,10 +226,16 @@ def scripts(
     for command, seen in runs.items():
         item_id = f"scr_{digest(source.scope, command)}"
         times = [each.seen.at if each.seen.at is not None else now for each in seen]
-        first, newest = min(times), max(times)
-        if item_id in seen_before:
-            first, newest = min(first, seen_before[item_id][0]), max(newest, seen_before[item_id][1])
+        first, newest, before = min(times), max(times), held.get(item_id)
+        if before is not None:
+            first, newest = min(first, before.created_at), max(newest, before.updated_at)
+        again = before is not None and any(
+            each.supports and at > before.updated_at for each, at in zip(seen, times, strict=True)
+        )
         files = {path: hashes(path, newest) for each in seen for path in each.scripts}
+        for path, sha256 in linked(before.attrs if before else {}).items():
+            # What a person said the command relies on is in no transcript, and outlasts the reading of one.
+            files.setdefault(path, (hashes(path, newest) if again else "") or sha256)
         item = Item(
             id=item_id,
             kind="script",
@@ -245,3 +252,12 @@ def scripts(
             for each, at in zip(seen, times, strict=True)
         )
         yield Record(item, (Passage(0, Clean(command)),), evidence)
+
+
+def linked(attrs: Mapping[str, str]) -> Mapping[str, str]:
+    """The files that an item relies on, by path, with their sha256 when it was seen to hold; empty: not known."""
+    try:
+        found = json.loads(attrs.get("scripts", "{}"))
+    except ValueError:
+        return {}
+    return {str(path): str(sha256) for path, sha256 in found.items()} if isinstance(found, dict) else {}

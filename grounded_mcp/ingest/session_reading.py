@@ -211,7 +211,7 @@ class Reading:
         held = self._held.sessions.get(session) if self._held else None
         gone = set(held.episodes if held else ()) - set(conversation.tried)
         result.stale += [episode_id(item_id, number) for number in sorted(gone)]
-        known = {each.id: (each.created_at, each.updated_at) for each in desk.store.known("script", scope).values()}
+        known = {each.id: each for each in desk.store.known("script", scope).values()}
         made = [
             *episodes(conversation.episodes, item, self._modified),
             *scripts(conversation.sightings, item, self._modified, known, _hasher(project)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from grounded_mcp.ingest.conversation import scripts
@@ -26,12 +27,16 @@ def verified_by(
     """A record for each script that a verified claim was shown by, but for those that somebody forgot.
 
     ``seen``: what this is as evidence of ``claim``. ``files``: what the claim relies on, by path within ``root``, with
-    their sha256; without a command that is worth remembering, those that can be run stand for it.
+    their sha256: those that no part of the command runs are what every part relies on, and without a command that is
+    worth remembering, those that can be run stand for it.
     """
     found = (*_sightings(claim, seen, command, root.resolve().as_posix()),) or (*_alone(claim, seen, files),)
     if not found:
         return ()
-    before = {each.id: (each.created_at, each.updated_at) for each in store.known("script", claim.scope).values()}
+    ran = {path for each in found for path in each.scripts}
+    beside = tuple(path for path in files if path not in ran)
+    found = tuple(replace(each, scripts=(*each.scripts, *beside)) for each in found)
+    before = {each.id: each for each in store.known("script", claim.scope).values()}
     made = scripts(found, claim, seen.at, before, lambda path, _: files.get(path) or freshness.sha256(path) or "")
     stones = tombstones(store)
     return tuple(each for each in made if not stones.has(each.item.id))

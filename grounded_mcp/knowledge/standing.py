@@ -12,11 +12,11 @@ Knows nothing about lanes or ranking.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from grounded_mcp.dossier import VerifiedScript
+from grounded_mcp.ingest.conversation import linked
 from grounded_mcp.knowledge.confidence import ConfidenceOptions, ScriptState, Weighed, add_up, judge
 from grounded_mcp.knowledge.freshness import Freshness
 from grounded_mcp.stores.base import Store
@@ -26,18 +26,9 @@ PROVEN = "reached"
 """How an episode ended that a check, a run or a commit proved."""
 
 
-def linked(item: Item) -> Mapping[str, str]:
-    """The files that an item relies on, by path, with their sha256 when it was seen to hold; empty: not known."""
-    try:
-        found = json.loads(item.attrs.get("scripts", "{}"))
-    except ValueError:
-        return {}
-    return {str(path): str(sha256) for path, sha256 in found.items()} if isinstance(found, dict) else {}
-
-
 def files_now(item: Item, freshness: Freshness) -> Mapping[str, ScriptState]:
     """Every file of an item as it is now. One that nobody saw as it was then counts as changed: nothing verifies it."""
-    states = {path: freshness.state({path: sha256}) for path, sha256 in linked(item).items()}
+    states = {path: freshness.state({path: sha256}) for path, sha256 in linked(item.attrs).items()}
     return {path: "stale" if state == "unknown" else state for path, state in states.items()}
 
 
