@@ -631,6 +631,15 @@ def test_the_command_shows_the_brief_and_what_a_message_would_bring(agent: Agent
     assert command.json("brief", "--message", "hello there") == {"items": [], "text": ""}
 
 
+def test_a_brief_names_a_learning_by_how_its_claim_begins(agent: Agent) -> None:
+    memory = agent.memory()
+    learnt = memory.record_learning("The tide table is rebuilt before the ferry tests.", "verified").item
+    memory.close()
+    assert learnt is not None
+    named = f"The tide table is rebuilt before the ferry tests. ({learnt.id})"
+    assert named in Command(agent.home, agent.project)("brief").stdout
+
+
 def test_a_file_that_a_learning_links_decides_whether_its_command_is_shown_as_verified(agent: Agent) -> None:
     command = Command(agent.home, agent.project)
     guide = agent.project / "guide.md"

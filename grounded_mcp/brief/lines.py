@@ -53,8 +53,9 @@ def script(note: Note, chars: int, look: Look) -> str:
 
 
 def name(note: Note, chars: int) -> str:
-    """What a memory is called where there is no room for more, with the pointer to it."""
-    return f"{field(note.key or note.title or note.text, chars)} ({field(note.id)})"
+    """What a memory is called where there is no room for more, with the pointer to it. Keys but topics are ids."""
+    topic = note.key if note.kind == "fact" else None
+    return f"{field(topic or note.title or note.text, chars)} ({field(note.id)})"
 
 
 def day(at: float) -> str:
