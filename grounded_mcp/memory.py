@@ -103,6 +103,7 @@ class Memory:
     ) -> None:
         self.project = clean_project(project, writer.redactor)
         self._worktree = Path(project.worktree or project.root)
+        self._disk = Disk(self._worktree, self.project.scope)
         self._store = store
         self.embedder = embedder
         self._reranker = reranker
@@ -147,7 +148,7 @@ class Memory:
         ask = Ask(query, limit, sources, mode, min_score, since, until, trace)
         read(ask, everything(), self._clock(), self._options.ask)  # complain before touching the store
         checked = read(ask, self._where.filter(project, fact_scopes), self._clock(), self._options.ask)
-        found = recall(checked, self._ports(), self._options.recall, uuid.uuid4().hex[:16])
+        found = self._disk.recalled(recall(checked, self._ports(), self._options.recall, uuid.uuid4().hex[:16]))
         found = with_standing(found, self._store, self._freshness(self._worktree), self._options.confidence)
         self._journal.recalled(found, caller)
         return found if found.candidates else replace(found, hint=self._where.nothing_stored(checked.scope))
@@ -201,7 +202,7 @@ class Memory:
 
     def open(self, id: str, *, offset: int | None = None, caller: Caller | None = None) -> Opened:
         """One page of the full text behind a pointer. Raises: NotFound, InputError."""
-        found = opened(self._store, id, offset, self._options.page_chars)
+        found = self._disk.opened(opened(self._store, id, offset, self._options.page_chars))
         self._journal.opened(found.item.id, caller)
         return found
 
@@ -302,12 +303,7 @@ class Memory:
         Raises: StoreError; InputError for a root that is no folder.
         """
         return sync_documents(
-            self._worktree,
-            self.project,
-            self._store,
-            self._writer.redactor,
-            self._options.documents,
-            self._clock(),
+            *(self._worktree, self.project, self._store, self._writer.redactor, self._options.documents, self._clock()),
             progress,
             env=self._git_environment,
             reread=reread,

@@ -55,6 +55,8 @@ class Opened:
     history: tuple[Item, ...] = ()
     """What this fact or learning replaced, newest first."""
     provenance: Provenance = Provenance()
+    disk: str | None = None
+    """``changed`` or ``missing``: a document's file now, where it is not as it was indexed."""
 
 
 def pointer(text: str) -> tuple[str, int]:

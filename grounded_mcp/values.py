@@ -332,6 +332,8 @@ class Recall:
     """How far each candidate is to be trusted (P3)."""
     conflicts: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
     """By item id, what cannot hold beside it."""
+    disk: Mapping[str, str] = field(default_factory=dict)
+    """By item id, documents whose file is ``changed`` or ``missing`` since it was indexed."""
 
 
 # --- where vectors live ----------------------------------------------------------------------------------

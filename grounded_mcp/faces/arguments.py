@@ -46,10 +46,11 @@ class Argument:
 
 def input_schema(table: Sequence[Argument]) -> dict[str, Any]:
     """The schema of a tool's arguments; unknown ones are an error, and it says so."""
+    required = [argument.name for argument in table if argument.required]
     return {
         "type": "object",
         "properties": {argument.name: argument.schema for argument in table},
-        "required": [argument.name for argument in table if argument.required],
+        **({"required": required} if required else {}),
         "additionalProperties": False,
     }
 

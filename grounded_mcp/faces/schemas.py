@@ -27,8 +27,8 @@ def _fields(names: str, *, required: str) -> Schema:
 
 _CARD = _fields(
     "id source rank score matchedBy ranks boosts matchedTerms title text heading path lines topic agent session branch "
-    "turns quality scope importance pinned state updatedAt confidence conflicts chunks duplicates hidden_chars_removed "
-    "external_url size open",
+    "turns quality scope importance pinned state on_disk updatedAt confidence conflicts chunks duplicates "
+    "hidden_chars_removed external_url size open",
     required="id source rank score text open",
 )
 
@@ -62,9 +62,9 @@ LEARNED = _fields(
 FORGOTTEN = _fields("action ids others unchanged alike note", required="action ids")
 
 OPENED = _fields(
-    "id source title text path topic heading line scope state origin importance pinned createdAt updatedAt attributes "
-    "provenance conflicts supersededBy history earlier offset nextOffset prevOffset size passages neighbours "
-    "hidden_chars_removed external_url guidance",
+    "id source title text path topic heading line scope state on_disk origin importance pinned createdAt updatedAt "
+    "attributes provenance conflicts supersededBy history earlier offset nextOffset prevOffset size passages "
+    "neighbours hidden_chars_removed external_url guidance",
     required="id source text offset size",
 )
 

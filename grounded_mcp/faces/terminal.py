@@ -103,6 +103,7 @@ def _card(rank: int, candidate: Candidate, recall: Recall, snippet: int) -> list
     marks = [one_line(item.attrs.get("agent", "")), iso(item.updated_at)] if item.kind == "session" else []
     marks += ["pinned"] if item.pinned else []
     marks += [item.state] if item.state != "active" else []
+    marks += [f"{disk} on disk"] if (disk := recall.disk.get(item.id)) else []
     marks += [f"{candidate.chunks} passages"] if candidate.chunks > 1 else []
     head = [
         f"{rank:>2}. {candidate.score:.3f}  {item.kind}  {one_line(where)}{lines}",
@@ -285,6 +286,7 @@ def opened(result: Opened) -> str:
     """The text, with where it came from above and how to go on below."""
     item = result.item
     where = [item.kind, one_line(item.key or item.title), one_line(result.heading), one_line(item.scope), item.state]
+    where += [f"{result.disk} on disk"] if result.disk else []
     lines = ["  ".join(filter(None, [*where, iso(item.updated_at)])), "", plain(result.text)]
     if result.next_offset is not None:
         lines += ["", f"{result.next_offset:,} of {result.size:,} characters; go on with --offset {result.next_offset}"]

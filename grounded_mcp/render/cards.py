@@ -34,7 +34,7 @@ _CONVERSATION = ("agent", "session", "branch", "quality")
 
 BRIEF = {
     *("id", "source", "rank", "score", "matchedBy", "title", "path", "lines", "topic", "text", "state", "updatedAt"),
-    "conflicts",
+    *("conflicts", "on_disk"),
     *("agent", "turns"),
     *("duplicates", "hidden_chars_removed", "external_url", "open"),
 }
@@ -69,6 +69,8 @@ def draft(candidate: Candidate, rank: int, recall: Recall) -> Draft:
     words = matched_terms(recall, candidate.found)
     fields = _fields(candidate, rank, candidate.found, words, recall.confidence.get(candidate.id))
     fields |= conflicting(recall.conflicts.get(candidate.found.item.id, ()))
+    if disk := recall.disk.get(candidate.found.item.id):
+        fields["on_disk"] = disk
     brief = {name: value for name, value in fields.items() if name in BRIEF}
     body = candidate.found.passage.body
     return Draft(fields, brief, body, words, len(compact(fields)), len(compact(brief)))
@@ -157,6 +159,7 @@ def card_line(each: Mapping[str, Any]) -> str:
         "importance": each.get("importance"),
         "pinned": "yes" if each.get("pinned") else None,
         "state": each["state"],
+        "on disk": each.get("on_disk"),
         "updated": each["updatedAt"],
         "confidence": "{evidence_score} {state}".format(**each["confidence"]) if "confidence" in each else None,
         "conflicts with": conflicts_line(each),

@@ -67,6 +67,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequen
         "line": result.start_line,
         "scope": field(item.scope),
         "state": item.state,
+        "on_disk": result.disk,
         "origin": item.origin,
         "importance": rounded(item.importance, 3),
         "pinned": item.pinned or None,
