@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, get_args
 
-from grounded_mcp.values import Candidate, Recall
+from grounded_mcp.values import Candidate, Kind, Recall
 
 PackIntent = Literal["current_truth", "reasoning_archive", "blended"]
 Trust = Literal["live_state", "tracker", "committed_doc", "discussion", "discounted"]
@@ -62,6 +62,15 @@ class ReadFirst(NamedTuple):
     disk: OnDisk
 
 
+class Nearest(NamedTuple):
+    """A pointer to what came closest where nothing is near enough; of a document with ``path`` and ``line``, from 1."""
+
+    pointer: str
+    kind: Kind
+    path: str = ""
+    line: int | None = None
+
+
 class Disagreement(NamedTuple):
     """Something said in one place that another does not bear out: an item, what it says, and what speaks against it."""
 
@@ -85,6 +94,8 @@ class Pack:
     """Why archived sessions were searched, where they were."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Items that are not in the pack, by why."""
+    nearest: tuple[Nearest, ...] = ()
+    """Of an empty pack: what came closest, an item once, the closest first."""
 
     @property
     def shown(self) -> Recall:

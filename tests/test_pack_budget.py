@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grounded_mcp.inert import CLOSE, OPEN
-from grounded_mcp.packing import PACK_INTENTS, SECTIONS, TRUST, Disagreement, Pack, PackItem, Read, ReadFirst
+from grounded_mcp.packing import PACK_INTENTS, SECTIONS, TRUST, Disagreement, Nearest, Pack, PackItem, Read, ReadFirst
 from grounded_mcp.render import compact, pack_envelope, pack_lengths, pack_text
 from grounded_mcp.render.packed import FRAME, LEAST_BYTES, ORDER
 from grounded_mcp.values import Clean, Degradation, Item
@@ -104,3 +104,18 @@ def test_c4_where_one_half_is_printed_it_alone_fits(pack: Pack) -> None:
     envelope = pack_envelope(pack, pack_lengths(RENDER, LEAST_BYTES, together=False))
     for half in (compact(envelope), pack_text(envelope)):
         assert len(half.encode("utf-8", "replace")) <= LEAST_BYTES
+
+
+@given(
+    st.lists(st.text(max_size=400) | st.text("漢&<", min_size=200, max_size=400), max_size=3), st.integers(2_304, 9_000)
+)
+@settings(max_examples=40)
+def test_an_empty_pack_keeps_to_its_bytes_whatever_the_files_that_came_closest_are_called(
+    names: list[str], size: int
+) -> None:
+    near = tuple(Nearest(f"doc_{at}", "doc", name, 7) for at, name in enumerate(names))
+    pack = Pack("task", Read("blended", ()), recall(), {}, left_out={"not_near_enough": 9}, nearest=near)
+    lengths = pack_lengths(RENDER, size)
+    envelope = pack_envelope(pack, lengths)
+    assert FRAME + len(compact([envelope, pack_text(envelope)]).encode("utf-8", "replace")) <= lengths.max_bytes
+    assert [each["open"] for each in envelope.get("nearest", ())] in ([], [each.pointer for each in near])

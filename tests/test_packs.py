@@ -15,7 +15,7 @@ import pytest
 
 from grounded_mcp.faces.tools import TOOLS
 from grounded_mcp.inert import CLOSE, OPEN
-from grounded_mcp.render.packed import LEAST_BYTES, NOTHING, TALK_ONLY
+from grounded_mcp.render.packed import LEAST_BYTES, NEAREST, NOTHING, TALK_ONLY
 from tests import serving
 from tests.asking import Asker, Clock, asker
 from tests.conftest import Command
@@ -581,6 +581,26 @@ def test_a_pack_about_what_is_not_there_is_empty_and_says_so(quay: Opened) -> No
     assert made["meta"]["guidance"] == NOTHING
     assert items(made) == []
     assert NOTHING in text
+
+
+def test_an_empty_pack_points_at_what_came_closest_and_tells_none_of_its_text(quay: Opened) -> None:
+    ask = quay(FILES)
+    ask("remember_fact", text="The zanzibar berth is rented by the month.")
+    made, text = ask.both("context_pack", task="rotate the kubernetes certificates of zanzibar berths")
+    assert (made["meta"]["empty"], set(made)) == (True, {"nearest", "meta"})
+    assert made["meta"]["note"] == NEAREST
+    assert len(made["nearest"]) == 3
+    for each in made["nearest"]:
+        assert set(each) == ({"source", "path", "open"} if each["source"] == "doc" else {"source", "open"})
+        assert ask("open_memory", id=each["open"])["source"] == each["source"]
+        assert f"- {' | '.join(each.values())}" in text
+    assert {"doc", "fact"} == {each["source"] for each in made["nearest"]}
+    assert all(re.fullmatch(r"[\w./-]+:\d+", each["path"]) for each in made["nearest"] if "path" in each)
+    assert "by the month" not in text
+    smallest, _ = ask.both(
+        "context_pack", task="rotate the kubernetes certificates of zanzibar berths", max_bytes=2_304
+    )
+    assert (smallest["meta"]["empty"], smallest["nearest"]) == (True, made["nearest"])
 
 
 @pytest.mark.parametrize(

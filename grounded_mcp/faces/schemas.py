@@ -46,7 +46,8 @@ RECALL = _object(
 PROJECT_MEMORY = _fields("items scripts sessions meta", required="scripts sessions meta")
 
 PACK = _fields(
-    "current_truth decisions examples past_reasoning discounted read_first current_truth_caveat disagreements meta",
+    "current_truth decisions examples past_reasoning discounted nearest read_first current_truth_caveat "
+    "disagreements meta",
     required="meta",
 )
 

@@ -27,12 +27,14 @@ from grounded_mcp.pack.disk import Disk
 from grounded_mcp.pack.levels import TrustOptions, level, matches
 from grounded_mcp.pack.pointing import line_of
 from grounded_mcp.pack.settled import SettledOptions, settled
-from grounded_mcp.packing import SECTIONS, TRUST, Disagreement, Pack, PackItem, Read, ReadFirst, Section
+from grounded_mcp.packing import SECTIONS, TRUST, Disagreement, Nearest, Pack, PackItem, Read, ReadFirst, Section
 from grounded_mcp.recall.fusion import FusionOptions
 from grounded_mcp.recall.pipeline import Ports, RecallOptions, recall
 from grounded_mcp.values import Candidate, Kind, Query, Recall, StoredPassage
 
 KINDS: tuple[Kind, ...] = ("fact", "learning", "session", "doc")
+NEAREST = 3
+"""Pointers in an empty pack."""
 EXAMPLES = ("tests/**", "test/**", "**/tests/**", "**/test/**", "examples/**", "example/**", "**/examples/**", "test_*")
 
 
@@ -74,7 +76,8 @@ def make(query: Query, read: Read, means: Means, id: str, *, per_bucket: int, fu
     kept = [each for each in found.candidates if archive or not _archived(each)]
     items = [_item(each, found, means) for each in kept]
     if not settled(items, found, means.options.settled, means.ports.analyzer.index):
-        return Pack(query.text, read, found, {}, archive=archive, left_out=_counted(not_near_enough=len(items)))
+        left_out, near = _counted(not_near_enough=len(items)), tuple(_nearest(items, found, means))
+        return Pack(query.text, read, found, {}, archive=archive, left_out=left_out, nearest=near)
     sections = _sections(items, read, means.options)
     shown = {name: tuple(items[:per_bucket]) for name, items in sections.items() if items}
     chosen = [item for section in shown.values() for item in section]
@@ -213,6 +216,16 @@ def _pointer(item: PackItem, found: Recall, means: Means) -> ReadFirst:
     line = line_of(passage.passage, found.words, means.ports.analyzer.index)
     number = means.disk.line(passage.item, line, item.disk) if line else None
     return ReadFirst(passage.item.id, passage.item.key or "", number, why, item.disk or "unknown")
+
+
+def _nearest(items: Sequence[PackItem], found: Recall, means: Means) -> Iterable[Nearest]:
+    """Where a person would look next: an item once, without files that are gone."""
+    there = {_found(item.candidate).item.id: item for item in reversed(items) if item.disk != "missing"}
+    for item in sorted(there.values(), key=lambda item: -item.candidate.score)[:NEAREST]:
+        owner, seq = _found(item.candidate).item, _found(item.candidate).passage.seq
+        place = _pointer(item, found, means) if owner.kind == "doc" else None
+        pointer = f"{owner.id}#{seq}" if seq else owner.id
+        yield Nearest(pointer, owner.kind, place.path if place else "", place.line if place else None)
 
 
 def _disagreements(items: Sequence[PackItem], disk: Disk) -> Iterable[Disagreement]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grounded_mcp.inert import Inert, inert, wrap
-from grounded_mcp.packing import SECTIONS, Disagreement, Pack, PackItem, ReadFirst, Section
+from grounded_mcp.packing import SECTIONS, Disagreement, Nearest, Pack, PackItem, ReadFirst, Section
 from grounded_mcp.render.cards import (
     FIELD_CHARS,
     MAX_TERMS,
@@ -35,9 +35,10 @@ from grounded_mcp.values import Item, StoredPassage
 from grounded_mcp.when import iso
 
 NOTHING = (
-    "The search ran and found nothing that bears on the task. Say that the memory does not know rather than guess; the "
-    "project itself may still answer."
+    "The search ran and found nothing near enough to the task to stand on. Say that the memory does not know rather "
+    "than guess; the project itself may still answer."
 )
+NEAREST = "`nearest` points at what came closest: none of it is near enough to stand on, but you may look at it."
 TALK_ONLY = "Only conversations speak of this: none of them is an authority for what is true now. Check before you act."
 SNIPPET, SUMMARY = "snippet:", "summary:"
 """What stands above the two texts of an item that has both."""
@@ -128,7 +129,8 @@ def _envelope(pack: Pack, shown: _Shown, cards: list[Envelope]) -> Envelope:
         sections.setdefault(name, []).append(card)
     files = [] if shown.bare else [_file(each) for each in pack.read_first]
     doubts = [] if shown.bare else [_doubt(each) for each in pack.disagreements]
-    told = {"read_first": files, "current_truth_caveat": pack.caveat, "disagreements": doubts}
+    near = [] if shown.bare else [_near(each) for each in pack.nearest]
+    told = {"nearest": near, "read_first": files, "current_truth_caveat": pack.caveat, "disagreements": doubts}
     return {**sections, **{name: value for name, value in told.items() if value}, "meta": _meta(pack, shown, sections)}
 
 
@@ -165,6 +167,8 @@ def _said(pack: Pack, shown: _Shown, *, cut: bool) -> Iterator[str]:
         item.trust in ("discussion", "discounted") for items in pack.sections.values() for item in items
     ):
         yield TALK_ONLY
+    if pack.nearest and not shown.bare:
+        yield NEAREST
     if cut:
         yield CUT
     if pack.recall.hint:
@@ -247,6 +251,11 @@ def _file(each: ReadFirst) -> Envelope:
     }
 
 
+def _near(each: Nearest) -> Envelope:
+    place = f"{field(each.path)}:{each.line}" if each.line is not None else field(each.path)
+    return {"source": each.kind, **({"path": place} if place else {}), "open": field(each.pointer)}
+
+
 def _doubt(each: Disagreement) -> Envelope:
     return {"open": field(each.item), "says": field(each.says, TITLE_CHARS), "but": field(each.against, TITLE_CHARS)}
 
@@ -261,6 +270,9 @@ def pack_text(envelope: Envelope) -> str:
     lines += [meta[name] for name in ("note", "guidance") if name in meta]
     if caveat := envelope.get("current_truth_caveat"):
         lines.append(f"current_truth_caveat: {caveat}")
+    if near := envelope.get("nearest"):
+        lines += ["", "nearest:"]
+        lines += [" | ".join([f"- {each['source']}", *_pointers(each)]) for each in near]
     if files := envelope.get("read_first"):
         lines += ["", "read_first:"]
         lines += [f"- {quoted(each['path'])} | {each['why']} | {each['on_disk']} | {each['open']}" for each in files]
@@ -276,6 +288,10 @@ def pack_text(envelope: Envelope) -> str:
 def _doubts(envelope: Envelope) -> Sequence[Envelope]:
     found: Sequence[Envelope] = envelope.get("disagreements", ())
     return found
+
+
+def _pointers(each: Envelope) -> list[str]:
+    return [quoted(each[name]) for name in ("path", "open") if name in each]
 
 
 _SAID_ELSEWHERE = ("note", "guidance", "intent", "intent_words", "left_out")
