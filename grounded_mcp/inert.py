@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 OPEN = '<project-memory advisory="untrusted">'
 CLOSE = "</project-memory>"
+ESCAPED = "In it `&lt;` stands for a less-than sign and `&amp;` for an ampersand."
+"""What a reader of escaped text is told, once an answer, or code would be copied with the entities. Without a ``<``."""
 FIELD_CHARS = 400
 """A field is longer than this only by what escaping adds."""
 
@@ -111,6 +114,12 @@ def _escaped(text: str) -> str:
         if plain.isascii()
         else _compiled(_LIKE_AMPERSAND).sub("&amp;", _compiled(_LIKE_LESS_THAN).sub("&lt;", plain))
     )
+
+
+def telling(guidance: str, texts: Iterable[str]) -> str:
+    """The guidance of an answer that shows these inert texts; with ``ESCAPED`` where one of them holds an escape."""
+    held = any("&lt;" in text or "&amp;" in text for text in texts)
+    return f"{guidance} {ESCAPED}" if held else guidance
 
 
 def wrap(safe: Inert) -> str:

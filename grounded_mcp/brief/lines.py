@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from grounded_mcp.foreground import Note, Titled
-from grounded_mcp.inert import Inert, field, wrap
+from grounded_mcp.inert import ESCAPED, Inert, field, wrap
 from grounded_mcp.measure import estimate_tokens
 from grounded_mcp.when import iso
 
@@ -82,7 +82,7 @@ def section(texts: Iterable[str]) -> str:
 def frame(project: Titled) -> str:
     """At least as much as a brief has around its lines."""
     between = heading("Commands that worked") + "\n" + section(())
-    return "\n".join([title(project), GUIDANCE, *[between] * 5, "1,000,000 weekly digests, " * 7])
+    return "\n".join([title(project), GUIDANCE, ESCAPED, *[between] * 5, "1,000,000 weekly digests, " * 7])
 
 
 def _line(text: str, note: Note, *more: str | None) -> str:

@@ -13,7 +13,7 @@ from grounded_mcp.brief.choosing import BriefOptions
 from grounded_mcp.brief.lines import Room, day
 from grounded_mcp.concrete import entity_id, named
 from grounded_mcp.foreground import Here, Note, Shelf
-from grounded_mcp.inert import field, inert, wrap
+from grounded_mcp.inert import ESCAPED, field, inert, telling, wrap
 from grounded_mcp.recall.scope import at_home
 
 HEAD = (
@@ -61,7 +61,7 @@ def mentioned_text(found: Mentioned, options: BriefOptions = BriefOptions()) -> 
     if not found.notes:
         return ""
     room, parts, spent = Room(options.max_chars - 200, options.max_tokens - 60), [HEAD], 0.0
-    spent += room.part(HEAD)
+    spent += room.part(f"{HEAD} {ESCAPED}")
     for at, note in enumerate(found.notes):
         card = _fitting(note, room, 1.0 - spent)
         if card is None:
@@ -69,7 +69,7 @@ def mentioned_text(found: Mentioned, options: BriefOptions = BriefOptions()) -> 
             break
         spent += room.part(card)
         parts.append(card)
-    return "\n".join(parts)
+    return "\n".join([telling(HEAD, parts[1:]), *parts[1:]])
 
 
 def _fitting(note: Note, room: Room, part: float) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from grounded_mcp.brief.choosing import Brief
 from grounded_mcp.brief.lines import GUIDANCE, day, heading, section, title
+from grounded_mcp.inert import telling
 
 NOTHING = "Nothing is remembered of this project yet."
 _KINDS = {
@@ -22,7 +23,7 @@ def brief_text(made: Brief) -> str:
     head = title(made)
     if made.empty:
         return f"{head}\n{NOTHING}"
-    parts = [head, GUIDANCE]
+    parts = [head, telling(GUIDANCE, (*(line for lane in made.lanes for line in lane.lines), *made.named))]
     for lane in made.lanes:
         parts += [heading(lane.name), section(lane.lines)]
     if made.named:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grounded_mcp.inert import Inert, inert, wrap
+from grounded_mcp.inert import Inert, inert, telling, wrap
 from grounded_mcp.packing import SECTIONS, Disagreement, Nearest, Pack, PackItem, ReadFirst, Section
 from grounded_mcp.render.cards import (
     FIELD_CHARS,
@@ -142,6 +142,8 @@ def _meta(pack: Pack, shown: _Shown, sections: Mapping[str, Sequence[Envelope]])
     empty = not pack.sections
     degraded = recall.degradation
     guidance = SHORT_GUIDANCE if shown.bare or dropped else GUIDANCE
+    if not shown.bare:
+        guidance = telling(guidance, (item["text"] for items in sections.values() for item in items))
     meta = {
         "intent": read.intent,
         "intent_words": [

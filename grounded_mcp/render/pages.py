@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grounded_mcp.accounts import Status, Usage
 from grounded_mcp.foreground import ELSEWHERE
-from grounded_mcp.inert import inert, wrap
+from grounded_mcp.inert import inert, telling, wrap
 from grounded_mcp.reading import Opened, Provenance, Seen
 from grounded_mcp.render.cards import (
     TITLE_CHARS,
@@ -57,6 +57,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequen
     item, known = result.item, result.provenance
     safe = inert(text)
     end = result.offset + len(text)
+    replaced = [_replaced(old) for old in history]
     fields: Envelope = {
         "id": field(item.id),
         "source": item.kind,
@@ -77,7 +78,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequen
         "provenance": _provenance(item, known, evidence),
         **conflicting(known.conflicts),
         "supersededBy": _replaced(known.successor) if known.successor else None,
-        "history": [_replaced(old) for old in history],
+        "history": replaced,
         "earlier": len(result.history) - len(history) or None,
         "offset": result.offset,
         "nextOffset": end if end < result.size else None,
@@ -89,7 +90,7 @@ def _opened(result: Opened, text: str, history: Sequence[Item], evidence: Sequen
             for near in result.neighbours
         ],
         **notes(safe),
-        "guidance": GUIDANCE,
+        "guidance": telling(GUIDANCE, (safe.text, *(old["text"] for old in replaced))),
     }
     return {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
 

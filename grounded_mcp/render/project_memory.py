@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grounded_mcp.dossier import ProjectMemory, VerifiedScript
-from grounded_mcp.inert import inert, wrap
+from grounded_mcp.inert import inert, telling, wrap
 from grounded_mcp.render.cards import (
     MAX_TERMS,
     TERM_CHARS,
@@ -81,7 +81,9 @@ def _envelope(found: ProjectMemory, cards: Sequence[Envelope], plan: _Plan, *, c
     scripts = [_script(each) for each in found.scripts[: plan.some(len(found.scripts))]]
     sessions = [_session(each) for each in found.sessions[: plan.some(len(found.sessions))]]
     items = {} if found.recall is None else {"items": list(cards)}
-    return {**items, "scripts": scripts, "sessions": sessions, "meta": _meta(found, len(cards), len(scripts), cut=cut)}
+    meta = _meta(found, len(cards), len(scripts), cut=cut)
+    meta["guidance"] = telling(GUIDANCE, (each["text"] for each in (*cards, *scripts, *sessions)))
+    return {**items, "scripts": scripts, "sessions": sessions, "meta": meta}
 
 
 def _meta(found: ProjectMemory, items: int, scripts: int, *, cut: bool) -> Envelope:
@@ -98,7 +100,6 @@ def _meta(found: ProjectMemory, items: int, scripts: int, *, cut: bool) -> Envel
         "recall_id": found.id,
         "reuse": _reuse(found),
         "note": " ".join(told),
-        "guidance": GUIDANCE,
     }
     return {name: value for name, value in meta.items() if value not in (None, "")}
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grounded_mcp.inert import telling
 from grounded_mcp.render.cards import Draft, Envelope, card_line, compact, draft, field, quoted, rounded
 from grounded_mcp.text import estimate_tokens
 from grounded_mcp.values import Candidate, Recall, ScopeFilter
@@ -156,6 +157,7 @@ def _bare(envelope: Envelope) -> Envelope:
 
 def _recall(recall: Recall, cards: Sequence[Envelope], *, cut: bool) -> Envelope:
     dropped = len(recall.candidates) - len(cards)
+    guidance = GUIDANCE if recall.candidates else EMPTY if recall.words else NO_WORDS
     meta: Envelope = {
         "mode": recall.mode,
         "degraded": recall.degradation is not None,
@@ -167,7 +169,7 @@ def _recall(recall: Recall, cards: Sequence[Envelope], *, cut: bool) -> Envelope
         "empty": not recall.candidates,
         "stats": _stats(recall, len(cards)),
         "recallId": recall.id,
-        "guidance": GUIDANCE if recall.candidates else EMPTY if recall.words else NO_WORDS,
+        "guidance": telling(guidance, (card["text"] for card in cards)),
     }
     if recall.hint:
         meta["note"] = field(recall.hint)
