@@ -13,7 +13,7 @@ from typing import Any
 
 from grounded_mcp import __version__
 from grounded_mcp.errors import GroundedError
-from grounded_mcp.faces import connecting, evaluate, tokening, transferring, verbs
+from grounded_mcp.faces import connecting, evaluate, projects, tokening, transferring, verbs
 from grounded_mcp.faces.hooks import arguments as hooked
 
 TRANSPORTS = ("stdio", "sse", "http")
@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add_to(_verb(commands, name, run, text))
     tokening.arguments(_verb(commands, "token", verbs.token, tokening.TEXT, reports=False))
+    projects.arguments(_verb(commands, "projects", verbs.projects, projects.TEXT, reports=False))
     evaluate.arguments(_verb(commands, "eval", verbs.eval_, evaluate.TEXT))
     return parser
 

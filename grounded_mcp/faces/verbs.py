@@ -334,6 +334,12 @@ def token(args: argparse.Namespace) -> None:
     _report(args, *tokening.run(args, _settings(args)))
 
 
+def projects(args: argparse.Namespace) -> None:
+    from grounded_mcp.faces import projects as verb
+
+    _report(args, *verb.run(args, _settings(args)))
+
+
 def serve(args: argparse.Namespace) -> None:
     from grounded_mcp.config import load
     from grounded_mcp.faces.server import serve

@@ -16,9 +16,10 @@ from typing import Literal
 
 from grounded_mcp import git
 from grounded_mcp.errors import InputError, NotFound, RedactionError, StoreBusy
-from grounded_mcp.ingest.files import Source, git_state, is_as_stored, key_of, read_document
+from grounded_mcp.ingest.files import Source, document_id, git_state, is_as_stored, key_of, read_document
 from grounded_mcp.ingest.forgetting import tombstones
 from grounded_mcp.ingest.redact import Redactor
+from grounded_mcp.ingest.renaming import former
 from grounded_mcp.ingest.selection import UNWANTED, DocumentOptions, Reason, select
 from grounded_mcp.ingest.walk import Found, Skipped, own_ignore_lines, walk
 from grounded_mcp.stores.base import MAX_BATCH, Known, Store
@@ -127,6 +128,7 @@ class _Sync:
         self._lease = lease
         self._renewed = time.monotonic()
         self._tombstones = tombstones(store)
+        self._scopes = (source.project.scope, *former(store, source.project.scope))
         self._stored = store.known("doc", source.project.scope)
         self._reread = reread
         self._batch: list[tuple[_Outcome, Record]] = []
@@ -157,13 +159,13 @@ class _Sync:
         if isinstance(made, Skipped):
             self._here.discard(key)
             return self._leave_out(key, made.reason)
-        item = made.record.item
-        if self._tombstones.has(item.id, item.content_hash):
+        item = replace(made.record.item, id=known.id) if known else made.record.item  # it may be of another key's time
+        if any(self._tombstones.has(document_id(scope, key), item.content_hash) for scope in self._scopes):
             self._here.discard(key)
             return self._leave_out(key, "forgotten")
         self._redactions.update(made.redactions)
         same = known and (known.content_hash, known.state) == (item.content_hash, item.state)
-        self._put("added" if known is None else "unchanged" if same else "updated", made.record)
+        self._put("added" if known is None else "unchanged" if same else "updated", replace(made.record, item=item))
         return key
 
     def flush(self) -> None:

@@ -1,6 +1,6 @@
 """What a Postgres store can do besides ``stores.base.Store``: be moved, and keep the tokens of a team's server.
 
-The verbs of ``Portable``, ``Located`` and ``Roster``, which ``PostgresStore`` inherits: few callers need
+The verbs of ``Portable``, ``Located``, ``Census`` and ``Roster``, which ``PostgresStore`` inherits: few callers need
 them, and none needs all.
 """
 
@@ -24,7 +24,7 @@ from grounded_mcp.values import SaveReport, Space
 
 
 class Moving:
-    """``Portable``, ``Located`` and ``Roster`` over a database that is open."""
+    """``Portable``, ``Located``, ``Census`` and ``Roster`` over a database that is open."""
 
     _database: Database
     _analyzer: Analyzer
@@ -71,6 +71,12 @@ class Moving:
 
     def scopes_of(self, ids: Sequence[str]) -> Mapping[str, str]:
         return self._database.read(lambda db: roster.scopes_of(db, ids))
+
+    def last_seen(self) -> Mapping[str, float]:
+        return self._database.read(roster.last_seen)
+
+    def unregister(self, key: str) -> None:
+        self._database.write(lambda db: roster.unregister(db, key))
 
     def tokens(self) -> tuple[Token, ...]:
         return self._database.read(roster.tokens)

@@ -1,4 +1,4 @@
-"""Tokens of a team's server in their table.
+"""Tokens of a team's server in their table, and the table of projects.
 
 Functions over a connection inside a transaction that someone else opened.
 """
@@ -16,6 +16,8 @@ SELECT name, digest, projects, scopes, read_only, metrics, created_at, expires_a
 FROM token ORDER BY name"""
 SCOPES_OF = """
 SELECT item.id, scope FROM item JOIN bucket ON bucket.id = item.bucket WHERE item.id = ANY(%s::text[])"""
+LAST_SEEN = "SELECT key, seen_at FROM project"
+UNREGISTER = "DELETE FROM project WHERE key = %s"
 ADD_TOKEN = """
 INSERT INTO token (name, digest, projects, scopes, read_only, metrics, created_at, expires_at, revoked_at)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""  # noqa: S105 - a statement
@@ -24,6 +26,14 @@ REVOKE_TOKEN = "UPDATE token SET revoked_at = %s WHERE name = %s AND revoked_at 
 
 def scopes_of(db: Connection, ids: Sequence[str]) -> Mapping[str, str]:
     return dict(rows(db, SCOPES_OF, (list(ids),)))
+
+
+def last_seen(db: Connection) -> Mapping[str, float]:
+    return dict(rows(db, LAST_SEEN))
+
+
+def unregister(db: Connection, key: str) -> None:
+    run(db, UNREGISTER, (key,))
 
 
 def tokens(db: Connection) -> tuple[Token, ...]:

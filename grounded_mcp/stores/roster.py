@@ -1,4 +1,4 @@
-"""Who may use a team's server: tokens by name, as a store keeps them. A token itself is in no store.
+"""Who may use a team's server: tokens by name, as a store keeps them. A token itself is in no store. And its projects.
 
 Knows nothing about HTTP, or about what a token's bearer asks for.
 """
@@ -35,6 +35,18 @@ class Located(Protocol):
 
     def scopes_of(self, ids: Sequence[str]) -> Mapping[str, str]:
         """The scopes of items by id; those that are not there are left out."""
+        ...
+
+
+class Census(Protocol):
+    """A store that says when its projects were last registered, and forgets one. Raises only ``StoreError``."""
+
+    def last_seen(self) -> Mapping[str, float]:
+        """When each project was registered last, by key."""
+        ...
+
+    def unregister(self, key: str) -> None:
+        """Forget that there is such a project; its items are left alone."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Tokens of a team's server in their table.
+"""Tokens of a team's server in their table, and the table of projects.
 
 Functions over a connection inside a transaction that someone else opened.
 """
@@ -19,12 +19,22 @@ FROM token ORDER BY name"""
 SCOPES_OF = """
 SELECT item.id, scope FROM item JOIN bucket ON bucket.id = item.bucket
 WHERE item.id IN (SELECT value FROM json_each(?))"""
+LAST_SEEN = "SELECT key, seen_at FROM project"
+UNREGISTER = "DELETE FROM project WHERE key = ?"
 ADD = "INSERT OR IGNORE INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 REVOKE = "UPDATE token SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL"
 
 
 def scopes_of(db: apsw.Connection, ids: Sequence[str]) -> Mapping[str, str]:
     return dict(rows(db, SCOPES_OF, (json.dumps(list(ids)),)))
+
+
+def last_seen(db: apsw.Connection) -> Mapping[str, float]:
+    return dict(rows(db, LAST_SEEN, ()))
+
+
+def unregister(db: apsw.Connection, key: str) -> None:
+    db.execute(UNREGISTER, (key,))
 
 
 def tokens(db: apsw.Connection) -> tuple[Token, ...]:
