@@ -18,6 +18,8 @@ ESCAPED = "In it `&lt;` stands for a less-than sign and `&amp;` for an ampersand
 """What a reader of escaped text is told, once an answer, or code would be copied with the entities. Without a ``<``."""
 FIELD_CHARS = 400
 """A field is longer than this only by what escaping adds."""
+HINT_CHARS = 1_000
+"""As much of a sentence that says what to do: a command in it may name two folders."""
 
 # Characters that read as "<" or "&", or become one that does under NFKC or NFKD: full-width, small and vertical
 # forms, angle quotation marks and brackets, modifier letters, runes, Canadian syllabics, order relations.

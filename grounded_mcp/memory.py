@@ -111,6 +111,7 @@ class Memory:
         self._writer = writer
         self._options = options
         self._where = Whereabouts(store, writer.redactor, self.project, Path(project.root), hostname, git_environment)
+        self.formerly = self._where.formerly
         self._sources = sources
         self._git_environment = git_environment
         self._machine = machine
@@ -221,7 +222,7 @@ class Memory:
         space = self.embedder.space if self.embedder and state and state.name == "ready" else None
         return Status(
             project=self.project,
-            store=info,
+            store=self._where.warned(info),
             embedder=state.name if state else "off",
             model=state.fingerprint if state else None,
             problem=(state.problem if state else None) or mismatch(info.space, space),
@@ -348,8 +349,7 @@ class Memory:
         options = self._options.compact
         if older_than is not None:
             options = replace(options, archive_after_days=older_than)
-        scopes = None if all_projects else (self.project.scope,)
-        report = compact(self._store, options, self._clock(), scopes=scopes)
+        report = compact(self._store, options, self._clock(), scopes=None if all_projects else (self.project.scope,))
         self._upkeep.nudge()
         return report
 

@@ -144,3 +144,38 @@ def test_a_project_that_nobody_knows_is_refused_by_name(moored: Command) -> None
         done = moored("projects", *verb)
         assert (done.returncode, done.stdout) == (1, "")
         assert "grounded-mcp projects" in done.stderr
+
+
+def test_where_nothing_is_stored_the_key_that_the_folder_had_is_named_with_the_command(
+    moored: Command, project: Path, git: Callable[..., str]
+) -> None:
+    old, new = f"git:{project}/.git", "github.com/acme/quayside"
+    git(project, "remote", "add", "origin", "https://github.com/acme/quayside.git")
+    command = f"grounded-mcp projects rename {old} {new}"
+    for told in (moored("recall", "harbour").stdout, moored("status").stdout):
+        assert "3 items are stored under another key of this folder" in told
+        assert f"`{command}`" in told
+    assert command in " ".join(moored.json("status")["warnings"])
+    assert f"`{command} --merge`" in moored("sync", "--documents").stdout
+    assert moored(*command.split()[1:], "--merge").returncode == 0
+    for told in (moored("recall", "harbour").stdout, moored("status").stdout, moored("sync", "--documents").stdout):
+        assert "projects rename" not in told
+
+
+def test_a_folder_that_was_moved_finds_its_memory_by_the_name_it_kept(
+    command: Command, project: Path, tmp_path: Path
+) -> None:
+    (project / "deploy.md").write_text("# Deploying\n\nThe harbour pilot promotes releases.\n", encoding="utf-8")
+    assert command("sync", "--documents").returncode == 0
+    stranger = tmp_path / "other" / "quayside"
+    stranger.mkdir(parents=True)
+    assert "projects rename" not in command("recall", "harbour", cwd=stranger).stdout  # the first is still there
+    moved = tmp_path / "a new place" / "quayside"
+    moved.parent.mkdir()
+    project.rename(moved)
+    told = command("recall", "harbour", cwd=moved).stdout
+    assert f"`grounded-mcp projects rename path:{project} 'path:{moved}'`" in told
+    done = command("projects", "rename", f"path:{project}", f"path:{moved}", cwd=moved)
+    assert "1 item of" in done.stdout
+    assert "harbour pilot promotes" in command("recall", "harbour", cwd=moved).stdout
+    assert command.json("projects", cwd=moved)["projects"][0]["root"] == str(moved)

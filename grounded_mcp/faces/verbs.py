@@ -42,6 +42,7 @@ def sync(args: argparse.Namespace) -> None:
 
     with _memory(args, Path(args.path)) as memory:
         report = sessions = None
+        elsewhere = memory.formerly(merge=True)
         if not args.sessions:
             with bar("files", quiet=args.json) as step:
                 report = memory.sync_documents(lambda at: step(at.done, at.total), reread=args.reread)
@@ -63,8 +64,9 @@ def sync(args: argparse.Namespace) -> None:
                 vectors = memory.fill_vectors(step)
         _report(
             args,
-            {name: found and asdict(found) for name, found in zip(_SYNCED, (report, sessions, vectors), strict=True)},
-            terminal.synced(report, sessions, vectors),
+            {name: found and asdict(found) for name, found in zip(_SYNCED, (report, sessions, vectors), strict=True)}
+            | ({"note": elsewhere} if elsewhere else {}),
+            "\n".join([terminal.synced(report, sessions, vectors), *([elsewhere] if elsewhere else [])]),
         )
 
 

@@ -5,13 +5,16 @@ Knows nothing about what is asked there.
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from grounded_mcp.accounts import StoreInfo
 from grounded_mcp.errors import InputError
 from grounded_mcp.foreground import ELSEWHERE, Most, Weights
 from grounded_mcp.ingest.redact import Redactor, clean_project
@@ -101,8 +104,10 @@ class Whereabouts:
         at = {project.scope: project.root for project in known} | {self.project.scope: str(self.root)}
         if wanted not in at and known:
             return self._unknown(wanted.removeprefix("project:"), known)
-        told = f"Nothing is stored for {wanted} yet."
-        return f"{told} Run `grounded-mcp sync` in its folder." if self._is_here(at.get(wanted)) else told
+        told = self.formerly() if wanted == self.project.scope else None
+        if told is None and self._is_here(at.get(wanted)):
+            told = "Run `grounded-mcp sync` in its folder."
+        return f"Nothing is stored for {wanted} yet." + (f" {told}" if told else "")
 
     def _is_here(self, root: str | None) -> bool:
         """Whether a project's folder is on this machine; of one that is not known, it may be where there are any."""
@@ -120,6 +125,40 @@ class Whereabouts:
         nearest = get_close_matches(name, names, n=MOST_NAMED, cutoff=0.0)
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return f"No project {name} is known here. Known: {', '.join(nearest)}{more}."
+
+    def formerly(self, *, merge: bool = False) -> str | None:
+        """Where the memory of this folder is, while its project holds nothing: under the key that it had before it was
+        moved or got a remote. With the command that brings it here, also once something is (``merge``). Raises:
+        StoreError."""
+        stored = self.store.scopes()
+        if self.project.scope in stored or str(self.root) == ELSEWHERE:
+            return None
+        held = {
+            each: sum(self.store.info(scopes=(each.scope,)).items.values())
+            for each in self.store.projects()
+            if each.scope in stored and self._was(each)
+        }
+        if not held:
+            return None
+        there = max(held, key=lambda each: held[each])
+        count = f"{held[there]:,} item{'s are' if held[there] > 1 else ' is'} stored under"
+        where = "another key of this folder. To have it here:"
+        if there.root != self.project.root:
+            where = "a key of the same name, whose folder is gone. If it was moved here:"
+        command = ["grounded-mcp", "projects", "rename", there.key, self.project.key, *["--merge"] * merge]
+        return f"{count} {where} `{shlex.join(command)}`"
+
+    def warned(self, info: StoreInfo) -> StoreInfo:
+        """What ``status`` says, with that. Raises: StoreError."""
+        told = self.formerly()
+        return replace(info, warnings=(*info.warnings, told)) if told else info
+
+    def _was(self, other: Project) -> bool:
+        """Whether a project may be this one by another key: of the same root, or of its name with none any more."""
+        if other.root == self.project.root:
+            return True
+        alike = other.name.casefold() == self.project.name.casefold()
+        return alike and other.root != ELSEWHERE and not os.path.exists(other.root)  # noqa: PTH110 - never raises
 
     def _declared(self, name: str, known: Sequence[Project]) -> Project:
         found = known_project(name, known)

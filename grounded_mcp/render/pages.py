@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grounded_mcp.accounts import Status, Usage
 from grounded_mcp.foreground import ELSEWHERE
-from grounded_mcp.inert import inert, telling, wrap
+from grounded_mcp.inert import HINT_CHARS, inert, telling, wrap
 from grounded_mcp.reading import Opened, Provenance, Seen
 from grounded_mcp.render.cards import (
     TITLE_CHARS,
@@ -198,7 +198,7 @@ def status_envelope(status: Status) -> Envelope:
         "embedder": status.embedder,
         "model": field(status.model or ""),
         "problem": field(status.problem or ""),
-        "warnings": [field(warning) for warning in store.warnings],
+        "warnings": [field(warning, HINT_CHARS) for warning in store.warnings],
         "settings": [field(source) for source in status.sources],
         "versions": dict(store.versions),
         "usage": _usage(status.usage) if status.usage else None,

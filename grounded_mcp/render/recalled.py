@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grounded_mcp.inert import telling
+from grounded_mcp.inert import HINT_CHARS, telling
 from grounded_mcp.render.cards import Draft, Envelope, card_line, compact, draft, field, quoted, rounded
 from grounded_mcp.text import estimate_tokens
 from grounded_mcp.values import Candidate, Recall, ScopeFilter
@@ -172,7 +172,7 @@ def _recall(recall: Recall, cards: Sequence[Envelope], *, cut: bool) -> Envelope
         "guidance": telling(guidance, (card["text"] for card in cards)),
     }
     if recall.hint:
-        meta["note"] = field(recall.hint)
+        meta["note"] = field(recall.hint, HINT_CHARS)
     elif cut:
         meta["note"] = f"{CUT} {dropped} more were left out." if dropped else CUT
     if recall.query.trace:
