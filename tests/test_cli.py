@@ -310,3 +310,29 @@ def test_t38_what_was_learnt_in_a_worktree_survives_its_removal(command: Command
     command.json("remember", "The crane needs two people", cwd=tree)
     git(project, "worktree", "remove", "--force", str(tree))
     assert len(command.json("recall", "crane people")["data"]) == 1
+
+
+def test_sync_takes_a_file_for_no_project(command: Command, project: Path) -> None:
+    (project / "tox.ini").write_text("[tox]\n", encoding="utf-8")
+    for path in ("tox.ini", "gone"):
+        done = command("sync", path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"path: '{path}' is not a folder." in done.stderr
+    assert not (command.home / "memory.db").exists()
+
+
+def test_sync_indexes_a_home_folder_only_where_that_is_said_or_it_is_a_repository(
+    command: Command, project: Path, git
+) -> None:
+    user = command.home.parent
+    (user / "diary.md").write_text("# Diary\n\nThe walrus was seen again.\n", encoding="utf-8")
+    for env, where in (({}, "is your home folder"), ({"HOME": str(project)}, "is above your home folder")):
+        done = command("sync", cwd=user, env={**env, "USERPROFILE": env.get("HOME", str(user))})
+        assert (done.returncode, done.stdout) == (1, "")
+        assert where in done.stderr
+        assert "--whole-home" in done.stderr
+    assert command("sync", "--sessions", cwd=user).returncode == 0
+    assert command.json("sync", "--documents", "--whole-home", cwd=user)["documents"]["added"] == 1
+    assert command("sync", cwd=project).returncode == 0
+    git(user, "init", "-q")
+    assert command("sync", "--documents", cwd=user).returncode == 0

@@ -54,6 +54,7 @@ def test_a_folder_whose_texts_are_one_level_down_is_a_project_and_a_home_folder_
     asked = ("quickstart", "--ask", "When does the berth open?")
     done = command(*asked, env=HASHING)
     assert "opens at nine" in done.stdout
+    (project / "diary.md").write_text("# Diary\n\nThe berth opens at nine.\n", encoding="utf-8")
     done = command(*asked, env=HASHING | {"HOME": str(project), "USERPROFILE": str(project)})
     assert "using a small bundled example" in done.stdout
     assert "opens at nine" not in done.stdout

@@ -100,6 +100,7 @@ def _add_sync(commands: _Verbs) -> None:
     verb.add_argument("--agent", action="append", metavar="NAME", help="only this agent's sessions; may be repeated")
     verb.add_argument("--all-projects", action="store_true", help="sessions of every project, not only of this one")
     verb.add_argument("--reread", action="store_true", help="read unchanged files too, as after new redaction rules")
+    verb.add_argument("--whole-home", action="store_true", help="also where the project is a home folder or above one")
     verb.add_argument("--no-vectors", action="store_true", help="leave the vectors to a running server")
     verb.add_argument("--reembed", action="store_true", help="drop all vectors and make them with the configured model")
 

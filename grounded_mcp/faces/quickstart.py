@@ -72,8 +72,10 @@ def _has_documents(folder: Path) -> bool:
         raise GroundedError(f"{terminal.plain(str(folder))} is not a folder.", "Name a folder of your project.")
     if any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return True
-    depths = ("*",) if Path.home().is_relative_to(folder) else ("*", "[!.]*/*")
-    return any(child.suffix.lower() in TEXTS and child.is_file() for depth in depths for child in folder.glob(depth))
+    if Path.home().is_relative_to(folder):
+        return False
+    found = (child for depth in ("*", "[!.]*/*") for child in folder.glob(depth))
+    return any(child.suffix.lower() in TEXTS and child.is_file() for child in found)
 
 
 def _index(settings: Settings, folder: Path) -> str:

@@ -38,9 +38,10 @@ def quickstart(args: argparse.Namespace) -> int:
 
 def sync(args: argparse.Namespace) -> None:
     from grounded_mcp.faces import terminal
+    from grounded_mcp.faces.folders import to_sync
     from grounded_mcp.faces.progress import bar
 
-    with _memory(args, Path(args.path)) as memory:
+    with _memory(args, to_sync(args, partial(_settings, args))) as memory:
         report = sessions = None
         elsewhere = memory.formerly(merge=True)
         if not args.sessions:
