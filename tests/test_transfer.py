@@ -335,6 +335,18 @@ def test_case_53_a_name_is_taken_as_it_stands_in_the_real_folder(
             paths.named(name)
 
 
+def test_an_export_without_a_name_goes_into_the_data_directory_and_not_into_the_repository(
+    full: Command, project: Path
+) -> None:
+    before = sorted(project.rglob("*"))
+    done = full.json("export")
+    target = Path(done["file"])
+    assert target.parent == (full.home / "exports").resolve()
+    assert (target.stat().st_mode & 0o777, target.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert sorted(project.rglob("*")) == before
+    assert str(target.parent) in full("export", "--force").stdout
+
+
 @pytest.mark.parametrize("verb", ["export", "backup"])
 def test_case_53_nothing_is_written_through_a_link_or_over_a_file(full: Command, tmp_path: Path, verb: str) -> None:
     kept, link = tmp_path / "kept.txt", tmp_path / "link"

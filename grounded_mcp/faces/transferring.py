@@ -32,7 +32,7 @@ Reported = tuple[Mapping[str, object], str, bool]
 
 
 def export_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("file", nargs="?", help="where to (default: grounded-TIME.jsonl in this folder)")
+    verb.add_argument("file", nargs="?", help="where to (default: exports/grounded-TIME.jsonl in the data directory)")
     verb.add_argument("--project", action="append", metavar="KEY", help="only this project's, and what is global")
     verb.add_argument("--vectors", action="store_true", help="vectors too, so that nothing is embedded again")
     verb.add_argument("--telemetry", action="store_true", help="counters of recalls too")
@@ -60,10 +60,13 @@ def export(args: argparse.Namespace, settings: Settings) -> Reported:
     from grounded_mcp.project import elsewhere, known_project
     from grounded_mcp.transfer.exporting import ExportOptions, scopes_of
     from grounded_mcp.transfer.exporting import export as write
-    from grounded_mcp.transfer.paths import named, written
+    from grounded_mcp.transfer.paths import named, private_folder, written
 
-    target = named(args.file or f"grounded-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl")
+    given = named(args.file) if args.file else None
     with closing(open_store(settings, create=False)) as store:
+        # Not into the folder of the call: in a repository it would be one `git add` away from everyone.
+        usual = f"grounded-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
+        target = given or private_folder(settings.places.home / "exports") / usual
         known = store.projects()
         keys = [(known_project(each, known) or elsewhere(each)).key for each in args.project or ()]
         options = ExportOptions(scopes_of(keys) if keys else None, args.vectors, args.telemetry)

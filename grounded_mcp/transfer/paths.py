@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grounded_mcp.errors import InputError
-from grounded_mcp.stores.sqlite_files import private_draft, publish
+from grounded_mcp.stores.sqlite_files import make_private_folder, private_draft, publish
 
 
 def named(path: str, field: str = "file") -> Path:
@@ -31,6 +31,12 @@ def named(path: str, field: str = "file") -> Path:
     if given.name in ("", ".", "..") or not folder.is_dir():
         raise InputError(field, f"there is no folder {folder}.", "Make it first, or name another.")
     return folder / given.name
+
+
+def private_folder(folder: Path) -> Path:
+    """A folder of this user alone, made if need be, by its real name."""
+    make_private_folder(folder)
+    return folder.resolve()
 
 
 @contextmanager
