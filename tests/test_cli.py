@@ -336,3 +336,15 @@ def test_sync_indexes_a_home_folder_only_where_that_is_said_or_it_is_a_repositor
     assert command("sync", cwd=project).returncode == 0
     git(user, "init", "-q")
     assert command("sync", "--documents", cwd=user).returncode == 0
+
+
+def test_forgetting_a_document_says_when_its_file_comes_back_and_it_does(indexed: Command, project: Path) -> None:
+    pointer = indexed.json("recall", "rolling back production")["data"][0]["open"]
+    told = indexed("forget", pointer).stdout
+    assert "indexed again once its text changes" in told
+    assert "once the text of its file changes" in " ".join(indexed("forget", "--help").stdout.split())
+    assert indexed.json("sync", "--reread")["documents"]["skipped"] == {"forgotten": 1}
+    (project / "deploy.md").write_text(GUIDE + "\nAsk the pilot first.\n", encoding="utf-8")
+    assert indexed.json("sync")["documents"]["added"] == 1
+    fact = indexed.json("remember", "The pier is closed")["id"]
+    assert "its text changes" not in indexed("forget", fact).stdout

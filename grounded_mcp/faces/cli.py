@@ -175,6 +175,9 @@ def _add_open(commands: _Verbs) -> None:
 def _add_forget(commands: _Verbs) -> None:
     text = "delete items for good, or retire them; their source is left alone, and importing that brings none back"
     verb = _verb(commands, "forget", verbs.forget, text)
+    verb.epilog = (
+        "A document comes back once the text of its file changes; a line in .groundedignore keeps the file out."
+    )
     verb.add_argument("id", nargs="+", help="the `open` pointer of a result; several may be given")
     verb.add_argument("--retire", action="store_true", help="keep them as history, as wrong or outdated")
     verb.add_argument("--reason", default="", help="why; kept with what is retired")

@@ -269,6 +269,10 @@ def forgotten(result: Forgotten) -> str:
         lines.append(f"with {counted(len(result.others), 'other item')}: {one_line(', '.join(result.others))}")
     if result.alike:
         lines.append(f"still there, saying the same: {one_line(', '.join(result.alike))}")
+    if result.action == "delete" and any(item.kind == "doc" for item in result.items):
+        lines.append(
+            "Its file is left alone, and is indexed again once its text changes; until then no sync brings it back."
+        )
     return "\n".join(lines)
 
 
