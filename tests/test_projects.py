@@ -179,3 +179,11 @@ def test_a_folder_that_was_moved_finds_its_memory_by_the_name_it_kept(
     assert "1 item of" in done.stdout
     assert "harbour pilot promotes" in command("recall", "harbour", cwd=moved).stdout
     assert command.json("projects", cwd=moved)["projects"][0]["root"] == str(moved)
+
+
+def test_a_project_that_only_its_facts_name_is_listed_and_can_be_renamed(moored: Command, project: Path) -> None:
+    assert moored("remember", "Tugs answer on channel 12", "--scope", "project:tugs").returncode == 0
+    listed = {each["key"]: each for each in moored.json("projects")["projects"]}
+    assert (listed["tugs"]["items"], listed["tugs"]["root"], listed["tugs"]["seen"]) == ({"fact": 1}, "", None)
+    assert moored.json("projects", "rename", "tugs", "quayside", "--merge")["moved"] == 1
+    assert keys(moored) == {f"git:{project}/.git": {"doc": 2, "fact": 2}}

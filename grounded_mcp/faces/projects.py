@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from grounded_mcp.errors import InputError, NotFound
 from grounded_mcp.faces.progress import bar
 from grounded_mcp.faces.terminal import counted, one_line, table
+from grounded_mcp.foreground import ELSEWHERE
 
 if TYPE_CHECKING:
     from grounded_mcp.assemble import OpenStore
@@ -82,7 +83,7 @@ def _about(project: Project, store: OpenStore, seen: float | None) -> dict[str, 
     return {
         "key": project.key,
         "name": project.name,
-        "root": project.root,
+        "root": "" if project.root == ELSEWHERE else project.root,
         "items": items,
         "waiting": waiting,
         "seen": seen,
