@@ -70,6 +70,6 @@ OPENED = _fields(
 )
 
 STATUS = _fields(
-    "project projectReason root branch store embedder model problem warnings settings versions usage",
+    "project projectReason root branch here store embedder model problem warnings settings versions usage",
     required="project store embedder",
 )
