@@ -239,7 +239,7 @@ TOOLS: Final = (
         about=(
             f"{PURPOSE} "
             "For a task: what is true now (live files, then trackers, documents, talk), why, examples, "
-            "and read_first: files that would settle it. Call it when you begin a task, before you plan. "
+            "and read_first: files that settle it. Call it as you begin a task, before you plan. "
             f"{UNTRUSTED}"
         ),
         arguments=(
